@@ -16,7 +16,7 @@ build_packages=(
 packages=(
   "${build_packages[@]}"
   clang-format-19 doctest-dev libfuse3-dev
-  bubblewrap busybox-static chromium-headless-shell containerd dbus-daemon e2fsprogs fish openssl prometheus
+  btrfs-progs bubblewrap busybox-static chromium-headless-shell containerd dbus-daemon e2fsprogs fish openssl prometheus
   python3 python3-seccomp runc systemd tmux
   util-linux zsh
 )

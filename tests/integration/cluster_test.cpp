@@ -9,7 +9,7 @@
 #include "kube/api_server.hpp"
 #include "kube/model_server.hpp"
 #include "logind.hpp"
-#include "skip.hpp"
+#include "support/skip.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
 #include "testbed/process.hpp"
@@ -168,7 +168,7 @@ TEST_CASE("a kubelet writes over the status of an evicted pod and starts it agai
 
 TEST_CASE(
     "a shutdown is an Event on the node, which is not ready and whose pods are Terminated, until it is called off") {
-  SKIP_UNLESS(!Logind::missing(), *Logind::missing());
+  SKIP_IF(Logind::missing());
   Cluster cluster;
   Logind logind{cluster.testbed, 60s};
   auto options = cluster.options();

@@ -11,8 +11,8 @@
 #include <string>
 #include <thread>
 
-#include "skip.hpp"
 #include "stopped.hpp"
+#include "support/skip.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/files.hpp"

@@ -38,7 +38,8 @@ std::optional<bool> is_preparing(const BusConnection& bus) {
 }  // namespace
 
 std::optional<std::string> Logind::missing() {
-  for (const char* needed : {"dbus-daemon", "unshare", "mount"})
+  if (auto bus = evictd::test::SystemBus::missing()) return bus;
+  for (const char* needed : {"unshare", "mount"})
     if (!testbed::find_program(needed)) return fmt::format("{} is not installed", needed);
   if (!std::filesystem::exists(program)) return fmt::format("{} is not installed", program);
   return std::nullopt;

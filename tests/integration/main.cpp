@@ -6,27 +6,11 @@
 #include <cstdio>
 #include <string_view>
 
-#include "skip.hpp"
+#include "support/skip.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/containerd_config.hpp"
 #include "testbed/leftovers.hpp"
 #include "testbed/testbed.hpp"
-
-namespace {
-
-constexpr int exit_code_skipped = 77;  // Meson's, and automake's before it
-int skipped_tests = 0;
-
-}  // namespace
-
-namespace integration {
-
-void skipped(std::string_view why) {
-  ++skipped_tests;
-  fmt::print("skipped: {}: {}\n", doctest::getContextOptions()->currentTest->m_name, why);
-}
-
-}  // namespace integration
 
 namespace {
 
@@ -56,11 +40,12 @@ int main(int argc, char** argv) {
   doctest::Context context(argc, argv);
   if (const auto missing = testbed::missing_prerequisite()) {
     fmt::print("skipped: all integration tests: {}\n", *missing);
-    return exit_code_skipped;
+    return support::exit_code_skipped;
   }
+  // What has no meaning with the other version of cgroups is in a suite of its own, and so is what takes a containerd
+  // of today.
   context.addFilter("test-suite-exclude", testbed::cgroup_host().v2 ? "cgroup v1" : "cgroup v2");
   if (testbed::containerd_version() < testbed::Version{1, 7}) context.addFilter("test-suite-exclude", "runtime events");
   if (testbed::containerd_version() < testbed::Version{2, 1}) context.addFilter("test-suite-exclude", "image volumes");
-  const int result = context.run();
-  return result == 0 && skipped_tests > 0 ? exit_code_skipped : result;
+  return support::exit_code(context.run());
 }

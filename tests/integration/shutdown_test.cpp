@@ -11,7 +11,7 @@
 #include "core/duration.hpp"
 #include "descriptor_store.hpp"
 #include "logind.hpp"
-#include "skip.hpp"
+#include "support/skip.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
 #include "testbed/programs.hpp"
@@ -93,7 +93,7 @@ constexpr auto new_pod = R"({"metadata": {"name": "late"}, "spec": {"priority": 
 
 TEST_CASE(
     "the node waits for its pods: groups by rising priority, grace periods cut to the group's, then it goes down") {
-  SKIP_UNLESS(!Logind::missing(), *Logind::missing());
+  SKIP_IF(Logind::missing());
   Node node;
   Agent agent{node.testbed, node.options()};
   const auto vital = node.run("vital", critical);
@@ -149,7 +149,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a shutdown that comes to nothing: the node takes pods again and has a lock for the next one") {
-  SKIP_UNLESS(!Logind::missing(), *Logind::missing());
+  SKIP_IF(Logind::missing());
   Node node;
   Agent agent{node.testbed, node.options()};
   node.run("quick", 0);
@@ -170,7 +170,7 @@ TEST_CASE("a shutdown that comes to nothing: the node takes pods again and has a
 }
 
 TEST_CASE("a delay that is too short is told; when logind gives up in the middle, the later groups live on") {
-  SKIP_UNLESS(!Logind::missing(), *Logind::missing());
+  SKIP_IF(Logind::missing());
   Node node{3s, 24s};  // logind gives up long before the first group's time is over
   Agent agent{node.testbed, node.options()};
   const auto vital = node.run("vital", critical);
@@ -198,7 +198,7 @@ TEST_CASE("a delay that is too short is told; when logind gives up in the middle
 }
 
 TEST_CASE("a delay that is too short is raised where that is configured, by a logind that reads the drop-in") {
-  SKIP_UNLESS(!Logind::missing(), *Logind::missing());
+  SKIP_IF(Logind::missing());
   Node node{3s};
   Agent agent{node.testbed, node.options("raiseInhibitDelay: true")};
   wait_for_state(agent, "ready");
@@ -209,7 +209,7 @@ TEST_CASE("a delay that is too short is raised where that is configured, by a lo
 }
 
 TEST_CASE("a bus that goes and comes back costs no shutdown, and neither does a logind that is restarted") {
-  SKIP_UNLESS(!Logind::missing(), *Logind::missing());
+  SKIP_IF(Logind::missing());
   Node node;
   Agent agent{node.testbed, node.options()};
   const auto quick = node.run("quick", 0);
@@ -230,7 +230,7 @@ TEST_CASE("a bus that goes and comes back costs no shutdown, and neither does a 
 }
 
 TEST_CASE("an evictd that is killed in the middle is followed by one that goes on where it was") {
-  SKIP_UNLESS(!Logind::missing(), *Logind::missing());
+  SKIP_IF(Logind::missing());
   // The stubborn one must outlast the end of the quick one and a start of evictd, and logind the pods, on a machine
   // that stalls as well.
   Node node{std::chrono::seconds(seconds(120s)), 40s};
@@ -275,7 +275,7 @@ TEST_CASE("an evictd that is killed in the middle is followed by one that goes o
 }
 
 TEST_CASE("a service manager that keeps the lock keeps the node waiting while evictd is killed and started again") {
-  SKIP_UNLESS(!Logind::missing(), *Logind::missing());
+  SKIP_IF(Logind::missing());
   Node node;
   integration::DescriptorStore systemd{node.testbed.directory() / "notify"};
   auto options = node.options();
@@ -313,7 +313,7 @@ TEST_CASE("a service manager that keeps the lock keeps the node waiting while ev
 }
 
 TEST_CASE("evictd check says whether logind is there and whether it lets a shutdown wait long enough") {
-  SKIP_UNLESS(!Logind::missing(), *Logind::missing());
+  SKIP_IF(Logind::missing());
   Node node{7s};
   testbed::replace_file(node.testbed.directory() / "kubelet.yaml",
                         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
@@ -327,7 +327,7 @@ TEST_CASE("evictd check says whether logind is there and whether it lets a shutd
 }
 
 TEST_CASE("without shutdownGracePeriod, and in a dry run, no lock is taken and nothing is said of shutdowns") {
-  SKIP_UNLESS(!Logind::missing(), *Logind::missing());
+  SKIP_IF(Logind::missing());
   Node node;
   auto options = node.options();
   SUBCASE("without") { options.thresholds = "evictionHard: {memory.available: 100Mi}\n"; }

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "skip.hpp"
+#include "support/skip.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"

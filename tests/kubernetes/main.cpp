@@ -10,6 +10,7 @@
 
 #include "cluster.hpp"
 #include "programs.hpp"
+#include "support/skip.hpp"
 #include "testbed/leftovers.hpp"
 #include "testbed/testbed.hpp"
 
@@ -40,15 +41,13 @@ int hold() {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  constexpr int exit_code_skipped = 77;  // Meson's, and automake's before it
-
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what was said is heard, also of a run that is ended
   doctest::Context context(argc, argv);
   auto missing = testbed::missing_prerequisite();
   if (!missing) missing = kubernetes::missing_prerequisite();
   if (missing) {
     fmt::print("skipped: all Kubernetes tests: {}\n", *missing);
-    return exit_code_skipped;
+    return support::exit_code_skipped;
   }
   testbed::remove_leftovers();
   kubernetes::remove_left_pod_logs();

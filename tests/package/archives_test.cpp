@@ -7,7 +7,7 @@
 
 #include "deb.hpp"
 #include "fixture/places.hpp"
-#include "skip.hpp"
+#include "support/skip.hpp"
 #include "testbed/process.hpp"
 #include "testbed/work_directory.hpp"
 
@@ -29,7 +29,7 @@ TEST_SUITE_BEGIN("archives");
 
 TEST_CASE("meson dist makes a tarball of the sources that builds") {
   if (!fs::exists(source / ".git"))
-    return package::skipped("this checkout has no history, of which meson dist makes it");
+    return support::skipped("this checkout has no history, of which meson dist makes it");
   const testbed::WorkDirectory directory;
   testbed::run(
       {"meson", "dist", "-C", evictd::fixture::build_root, "--no-tests", "--allow-dirty", "--formats", "gztar"}, 5min);
@@ -50,7 +50,7 @@ TEST_CASE("the image has Debian 13's libraries, and all that its programs need")
   const auto image = directory.path() / "image.tar";
   auto making = directory.spawn({source / "tools/deploy/image", "--output", image});
   const auto code = making.wait(60min);
-  if (code == 77) return package::skipped("no way to Debian's packages: " + making.errors());
+  if (code == 77) return support::skipped("no way to Debian's packages: " + making.errors());
   REQUIRE_MESSAGE(code == 0, making.errors());
   script(R"sh(
     cd "$1"; mkdir layout tree; tar --extract --file image.tar --directory layout

@@ -11,7 +11,7 @@
 #include "fixture/documents.hpp"
 #include "fixture/places.hpp"
 #include "installation.hpp"
-#include "skip.hpp"
+#include "support/skip.hpp"
 #include "testbed/process.hpp"
 #include "testbed/programs.hpp"
 
@@ -87,7 +87,7 @@ void check_release(const package::Release& release) {
     check_readme(root);
     if (!package::is_this_machines(release)) package::check_life_of(package_made_in(root), release);
   } catch (const package::NoWayToPackages& error) {
-    package::skipped(error.what());
+    support::skipped(error.what());
   }
 }
 
@@ -118,6 +118,6 @@ TEST_CASE("a system without the libraries is told so in one sentence, before any
         "packages");
     CHECK(root.run("command -v make").code != 0);
   } catch (const package::NoWayToPackages& error) {
-    package::skipped(error.what());
+    support::skipped(error.what());
   }
 }

@@ -5,7 +5,7 @@
 #include "bare_root.hpp"
 #include "deb.hpp"
 #include "installation.hpp"
-#include "skip.hpp"
+#include "support/skip.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/process.hpp"
 
@@ -16,7 +16,7 @@ TEST_CASE(
   try {
     package::check_life_of(package::deb(), package::this_machines_release());
   } catch (const package::NoWayToPackages& error) {
-    package::skipped(error.what());
+    support::skipped(error.what());
   }
 }
 

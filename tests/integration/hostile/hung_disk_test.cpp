@@ -13,8 +13,8 @@
 #include "history.hpp"
 #include "hostile/served_disk.hpp"
 #include "hostile/soon.hpp"
-#include "skip.hpp"
 #include "stopped.hpp"
+#include "support/skip.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/wait.hpp"
 

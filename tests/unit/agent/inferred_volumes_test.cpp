@@ -11,6 +11,7 @@
 #include "fixture/mount.hpp"
 #include "fixture/pods.hpp"
 #include "fixture/tree.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::agent::inferred_volumes_test {
 namespace {
@@ -81,8 +82,8 @@ TEST_CASE("local volumes are inferred from their directories, where the spec say
   CHECK(inferred(tree, with_uid("u2")) == with_uid("u2"));
 }
 
-TEST_CASE("an emptyDir on which something is mounted is in memory, and takes nothing of the disk" *
-          doctest::skip(Mount::impossible())) {
+TEST_CASE("an emptyDir on which something is mounted is in memory, and takes nothing of the disk") {
+  SKIP_IF(Mount::impossible());
   const Tree tree{dir("kubelet", {dir("pods", {dir("u1", {volumes})})})};
   const auto empty_dirs = tree.path("kubelet/pods/u1/volumes/kubernetes.io~empty-dir");
   tree.add("kubelet/pods/u1/volumes/kubernetes.io~empty-dir", dir("shm"));

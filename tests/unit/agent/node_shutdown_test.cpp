@@ -17,7 +17,7 @@
 #include "fixture/tree.hpp"
 #include "host/logind_stand_in.hpp"
 #include "host/system_bus.hpp"
-#include "testbed/programs.hpp"
+#include "support/skip.hpp"
 
 // The whole of a shutdown but the pods, over a real dbus-daemon with a stand-in for logind.
 
@@ -106,9 +106,10 @@ struct Evictd : Pods {
 
 using Names = std::vector<std::string>;
 
-TEST_SUITE_BEGIN("bus" * doctest::skip(!testbed::find_program("dbus-daemon").has_value()));
+TEST_SUITE_BEGIN("bus");
 
 TEST_CASE("a shutdown waits until all pods have ended, by rising priority, and the node takes none meanwhile") {
+  SKIP_IF(test::SystemBus::missing());
   Host host;
   Evictd evictd{host};
   REQUIRE(evictd.is("ready"));
@@ -142,6 +143,7 @@ TEST_CASE("a shutdown waits until all pods have ended, by rising priority, and t
 }
 
 TEST_CASE("pods that are not known yet are asked for again") {
+  SKIP_IF(test::SystemBus::missing());
   Host host;
   Evictd evictd{host};
   REQUIRE(evictd.is("ready"));
@@ -154,6 +156,7 @@ TEST_CASE("pods that are not known yet are asked for again") {
 }
 
 TEST_CASE("an evictd that is killed in the middle is followed by one that goes on where it was") {
+  SKIP_IF(test::SystemBus::missing());
   Host host;
   core::PodList left;
   {
@@ -183,6 +186,7 @@ TEST_CASE("an evictd that is killed in the middle is followed by one that goes o
 }
 
 TEST_CASE("after a restart the node takes pods again if the shutdown was called off meanwhile") {
+  SKIP_IF(test::SystemBus::missing());
   Host host;
   {
     Evictd evictd{host};
@@ -199,6 +203,7 @@ TEST_CASE("after a restart the node takes pods again if the shutdown was called 
 }
 
 TEST_CASE("the pods end on while the bus is away; back again, a shutdown that logind forgot is off") {
+  SKIP_IF(test::SystemBus::missing());
   Host host;
   Evictd evictd{host};
   REQUIRE(evictd.is("ready"));
@@ -219,6 +224,7 @@ TEST_CASE("the pods end on while the bus is away; back again, a shutdown that lo
 }
 
 TEST_CASE("the cluster is told of a shutdown and of its end; after a restart it is the same shutdown") {
+  SKIP_IF(test::SystemBus::missing());
   Host host;
   std::optional<core::Instant> begun;
   {
@@ -246,6 +252,7 @@ TEST_CASE("the cluster is told of a shutdown and of its end; after a restart it 
 }
 
 TEST_CASE("without logind the state is failed, and says why") {
+  SKIP_IF(test::SystemBus::missing());
   fixture::Tree tree;
   ::setenv("DBUS_SYSTEM_BUS_ADDRESS", ("unix:path=" + tree.path("no-bus").native()).c_str(), 1);
   boost::asio::io_context reactor{1};

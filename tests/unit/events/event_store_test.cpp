@@ -14,6 +14,7 @@
 #include "events/kept_log.hpp"
 #include "fixture/mount.hpp"
 #include "os/log.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::events::event_store_test {
 namespace {
@@ -324,7 +325,7 @@ TEST_CASE("a directory that cannot be made is an error") {
 }
 
 TEST_CASE("a full disk loses events, which is a gap later, and is written to again once there is room") {
-  if (fixture::Mount::impossible()) return;
+  SKIP_IF(fixture::Mount::impossible());
   const TemporaryDirectory directory;
   const auto mounted = fixture::Mount::tmpfs(directory.path(), "size=1m");
   const auto filler = directory.path() / "filler";

@@ -12,6 +12,7 @@
 #include "fixture/mount.hpp"
 #include "fixture/result.hpp"
 #include "os/checksum.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::events::number_file_test {
 namespace {
@@ -117,7 +118,7 @@ TEST_CASE("the file of an earlier evictd is read, and a torn write leaves its nu
 }
 
 TEST_CASE("a number is written although the disk is full") {
-  if (fixture::Mount::impossible()) return;
+  SKIP_IF(fixture::Mount::impossible());
   const TemporaryDirectory directory;
   const auto mounted = fixture::Mount::tmpfs(directory.path(), "size=256k");
   auto file = value_of(NumberFile::open(directory / "numbers"));

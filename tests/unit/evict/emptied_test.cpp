@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "fixture/real_cgroup.hpp"
+#include "support/skip.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -62,7 +63,8 @@ class Waiting {
 
 TEST_SUITE_BEGIN("real cgroups");
 
-TEST_CASE("a pod is waited for until its last process has ended" * doctest::skip(no_real_cgroups())) {
+TEST_CASE("a pod is waited for until its last process has ended") {
+  SKIP_IF(no_real_cgroups());
   Waiting waiting;
   Sleeper one;
   Sleeper other;
@@ -78,7 +80,8 @@ TEST_CASE("a pod is waited for until its last process has ended" * doctest::skip
   CHECK(std::chrono::steady_clock::now() - began < 50s);  // not by the deadline
 }
 
-TEST_CASE("a pod without processes, or without a cgroup, is not waited for" * doctest::skip(no_real_cgroups())) {
+TEST_CASE("a pod without processes, or without a cgroup, is not waited for") {
+  SKIP_IF(no_real_cgroups());
   Waiting waiting;
   waiting.start(1min);
   CHECK(waiting.result() == true);
@@ -87,7 +90,8 @@ TEST_CASE("a pod without processes, or without a cgroup, is not waited for" * do
   CHECK(waiting.result() == true);
 }
 
-TEST_CASE("a pod whose cgroup is removed at once is gone" * doctest::skip(no_real_cgroups())) {
+TEST_CASE("a pod whose cgroup is removed at once is gone") {
+  SKIP_IF(no_real_cgroups());
   Waiting waiting;
   {
     const Sleeper sleeper;
@@ -100,7 +104,8 @@ TEST_CASE("a pod whose cgroup is removed at once is gone" * doctest::skip(no_rea
   CHECK(waiting.result() == true);
 }
 
-TEST_CASE("a pod that stays is waited for until the deadline" * doctest::skip(no_real_cgroups())) {
+TEST_CASE("a pod that stays is waited for until the deadline") {
+  SKIP_IF(no_real_cgroups());
   Waiting waiting;
   const Sleeper sleeper;
   waiting.container.put(sleeper.pid());
@@ -108,7 +113,8 @@ TEST_CASE("a pod that stays is waited for until the deadline" * doctest::skip(no
   CHECK(waiting.result() == false);
 }
 
-TEST_CASE("a wait can be dropped" * doctest::skip(no_real_cgroups())) {
+TEST_CASE("a wait can be dropped") {
+  SKIP_IF(no_real_cgroups());
   // Of cgroups' files alone: threads that earlier tests left behind open and close others meanwhile.
   const auto files = [] {
     const std::filesystem::directory_iterator descriptors{"/proc/self/fd"};

@@ -25,6 +25,7 @@
 #include "evict/pod_holds.hpp"
 #include "fixture/real_cgroup.hpp"
 #include "fixture/tree.hpp"
+#include "support/skip.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -231,8 +232,8 @@ struct Scene {
 
 TEST_SUITE_BEGIN("real cgroups");
 
-TEST_CASE("a direct kill takes the containers at once, and leaves the sandbox to the runtime" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("a direct kill takes the containers at once, and leaves the sandbox to the runtime") {
+  SKIP_IF(no_real_cgroups());
   for (const bool listed : {true, false}) {
     CAPTURE(listed);
     Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
@@ -249,8 +250,8 @@ TEST_CASE("a direct kill takes the containers at once, and leaves the sandbox to
   }
 }
 
-TEST_CASE("the sandbox's process is killed where the runtime has not ended it within the stop timeout" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("the sandbox's process is killed where the runtime has not ended it within the stop timeout") {
+  SKIP_IF(no_real_cgroups());
   SUBCASE("it hangs") {
     Scene scene;
     scene.runtime.hang("StopPodSandbox");
@@ -289,8 +290,8 @@ TEST_CASE("the sandbox's process is killed where the runtime has not ended it wi
   }
 }
 
-TEST_CASE("a sandbox whose process had to be killed is stopped afterwards, for what else the runtime has of it" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("a sandbox whose process had to be killed is stopped afterwards, for what else the runtime has of it") {
+  SKIP_IF(no_real_cgroups());
   Scene scene;
   scene.runtime.hang("StopPodSandbox");
   scene.begin();
@@ -306,8 +307,8 @@ TEST_CASE("a sandbox whose process had to be killed is stopped afterwards, for w
   CHECK(scene.told.back() == "cleaned");
 }
 
-TEST_CASE("the runtime has the stop timeout to come back in before the sandbox is killed" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("the runtime has the stop timeout to come back in before the sandbox is killed") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
   scene.stop_ends_the_sandbox();
   scene.runtime.fail("StopPodSandbox", 14);
@@ -319,8 +320,8 @@ TEST_CASE("the runtime has the stop timeout to come back in before the sandbox i
   CHECK_FALSE(scene.was_told("failed StopPodSandbox"));
 }
 
-TEST_CASE("what is in the pod's cgroup and in no container's goes with the containers" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("what is in the pod's cgroup and in no container's goes with the containers") {
+  SKIP_IF(no_real_cgroups());
   Scene scene;
   scene.stop_ends_the_sandbox();
   const RealCgroup unknown{own_cgroup("/poduid/c2")};
@@ -332,7 +333,8 @@ TEST_CASE("what is in the pod's cgroup and in no container's goes with the conta
   scene.finish();
 }
 
-TEST_CASE("memory counts as released while the sandbox's process lives" * doctest::skip(no_real_cgroups())) {
+TEST_CASE("memory counts as released while the sandbox's process lives") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
   scene.runtime.hang("StopPodSandbox");
   const Holder holder{scene.container_cgroup, 64 << 20};
@@ -341,8 +343,8 @@ TEST_CASE("memory counts as released while the sandbox's process lives" * doctes
   CHECK(lives(scene.pause.pid()));
 }
 
-TEST_CASE("the memory of a killed pod is back before the runtime is asked to keep its books" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("the memory of a killed pod is back before the runtime is asked to keep its books") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{{.head_start = 600s, .stop_timeout = 20s, .cleanup_timeout = 20s}};
   const Holder holder{scene.container_cgroup, 64 << 20};
   scene.begin();
@@ -351,8 +353,8 @@ TEST_CASE("the memory of a killed pod is back before the runtime is asked to kee
 }
 
 TEST_CASE(
-    "the runtime is told to give a container two seconds at least where its pod has any time, and none otherwise" *
-    doctest::skip(no_real_cgroups())) {
+    "the runtime is told to give a container two seconds at least where its pod has any time, and none otherwise") {
+  SKIP_IF(no_real_cgroups());
   for (const auto& [given, told] : {std::pair{0s, 0s}, {1s, 2s}, {3s, 3s}}) {
     CAPTURE(given.count());
     Scene scene{{.direct_kill = false, .stop_timeout = 2s, .cleanup_timeout = 20s}};
@@ -365,8 +367,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a quicker eviction breaks off the hook of one that gives time, and kills at once" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("a quicker eviction breaks off the hook of one that gives time, and kills at once") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
   scene.hook = core::ExecHook{{"bye"}};
   scene.runtime.hang("ExecSync");
@@ -384,8 +386,8 @@ TEST_CASE("a quicker eviction breaks off the hook of one that gives time, and ki
   CHECK(scene.runtime.last_grace() == 0s);
 }
 
-TEST_CASE("an eviction that another one took over removes nothing that this one keeps" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("an eviction that another one took over removes nothing that this one keeps") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{{.stop_timeout = 2s, .cleanup_timeout = 20s, .remove_volumes = RemoveVolumes::where_no_kubelet_runs}};
   scene.runtime.hang("StopPodSandbox");
   std::string reached = "StopPodSandbox";
@@ -410,8 +412,8 @@ TEST_CASE("an eviction that another one took over removes nothing that this one 
   CHECK(scene.runtime.calls("RemovePodSandbox") == 0);
 }
 
-TEST_CASE("one that takes over from a slower one, or from another evictd, runs no hook again" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("one that takes over from a slower one, or from another evictd, runs no hook again") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
   scene.hook = core::ExecHook{{"bye"}};
   scene.stop_ends_the_sandbox();
@@ -432,8 +434,8 @@ TEST_CASE("one that takes over from a slower one, or from another evictd, runs n
   CHECK(scene.runtime.last_grace() > 200s);
 }
 
-TEST_CASE("a container that was started again while its pod ended is killed before the pod is told to be dead" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("a container that was started again while its pod ended is killed before the pod is told to be dead") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
   const RealCgroup restarted{own_cgroup("/poduid/c2")};
   const Sleeper again;
@@ -448,8 +450,8 @@ TEST_CASE("a container that was started again while its pod ended is killed befo
   CHECK(lives(scene.pause.pid()));
 }
 
-TEST_CASE("the containers of a pod that was not listed yet are found, and get the time that the pod is given" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("the containers of a pod that was not listed yet are found, and get the time that the pod is given") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
   scene.stop_ends_the_sandbox();
   scene.runtime.meanwhile("StopContainer", [&] { ::kill(scene.hog.pid(), SIGKILL); });
@@ -472,8 +474,8 @@ TEST_CASE("the containers of a pod that was not listed yet are found, and get th
   CHECK(scene.runtime.last_grace() > 200s);
 }
 
-TEST_CASE("a pod without containers in the runtime ends with its sandbox, whatever time it is given" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("a pod without containers in the runtime ends with its sandbox, whatever time it is given") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
   scene.runtime.remove_container("c1");
   scene.runtime.meanwhile("StopPodSandbox", [&] {
@@ -486,8 +488,8 @@ TEST_CASE("a pod without containers in the runtime ends with its sandbox, whatev
   CHECK(scene.runtime.done() == Lines{"StopPodSandbox s1"});
 }
 
-TEST_CASE("a pod that is held lives on until it has ended, or its time is over, and is let go" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("a pod that is held lives on until it has ended, or its time is over, and is let go") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{
       {.stop_timeout = 20s, .cleanup_timeout = 20s, .held_end = {.time = {.brake = 600s}, .longest_attempt = 20s}}};
   const auto before = scene.limit();
@@ -509,7 +511,8 @@ TEST_CASE("a pod that is held lives on until it has ended, or its time is over, 
   CHECK(test::run_until(scene.reactor, [&] { return !std::filesystem::exists(scene.kubelet_root.path("held")); }));
 }
 
-TEST_CASE("a pod that the runtime is to kill is held until then" * doctest::skip(no_real_cgroups())) {
+TEST_CASE("a pod that the runtime is to kill is held until then") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{{.direct_kill = false,
                .stop_timeout = 2s,
                .cleanup_timeout = 20s,
@@ -529,8 +532,8 @@ TEST_CASE("a pod that the runtime is to kill is held until then" * doctest::skip
   CHECK(test::run_until(scene.reactor, [&] { return !std::filesystem::exists(scene.kubelet_root.path("held")); }));
 }
 
-TEST_CASE("one that another evictd began is not held again, and that it was held is over" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("one that another evictd began is not held again, and that it was held is over") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{
       {.stop_timeout = 20s, .cleanup_timeout = 20s, .held_end = {.time = {.brake = 600s}, .longest_attempt = 20s}}};
   scene.stop_ends_the_sandbox();
@@ -540,8 +543,8 @@ TEST_CASE("one that another evictd began is not held again, and that it was held
   scene.finish();
 }
 
-TEST_CASE("a removal that is refused is tried again, and the cleanup is not done before it is" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("a removal that is refused is tried again, and the cleanup is not done before it is") {
+  SKIP_IF(no_real_cgroups());
   Scene scene;
   scene.stop_ends_the_sandbox();
   scene.runtime.fail("RemovePodSandbox", 2);
@@ -554,8 +557,8 @@ TEST_CASE("a removal that is refused is tried again, and the cleanup is not done
   CHECK(scene.runtime.done().back() == "RemovePodSandbox s1");
 }
 
-TEST_CASE("a sandbox that cannot be removed ends the cleanup by its timeout, which tells why" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("a sandbox that cannot be removed ends the cleanup by its timeout, which tells why") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{{.stop_timeout = 2s, .cleanup_timeout = 3s}};
   scene.stop_ends_the_sandbox();
   scene.runtime.fail("RemovePodSandbox", 2);
@@ -565,8 +568,8 @@ TEST_CASE("a sandbox that cannot be removed ends the cleanup by its timeout, whi
   CHECK(scene.told.back().find("ordered by the test") != std::string::npos);
 }
 
-TEST_CASE("where no kubelet runs the pod's own cgroup is removed, with what was left in it, and no other" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("where no kubelet runs the pod's own cgroup is removed, with what was left in it, and no other") {
+  SKIP_IF(no_real_cgroups());
   Scene scene;
   scene.stop_ends_the_sandbox();
   const RealCgroup left{own_cgroup("/poduid/left")};
@@ -580,8 +583,8 @@ TEST_CASE("where no kubelet runs the pod's own cgroup is removed, with what was 
   CHECK(scene.hierarchy.memory(other.path()).has_value());
 }
 
-TEST_CASE("a kubelet's cgroup is left to it, and the cleanup waits until that has removed it" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("a kubelet's cgroup is left to it, and the cleanup waits until that has removed it") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{{.stop_timeout = 2s, .cleanup_timeout = 60s}};
   scene.lookout.kubelet = true;
   scene.stop_ends_the_sandbox();
@@ -594,7 +597,8 @@ TEST_CASE("a kubelet's cgroup is left to it, and the cleanup waits until that ha
   CHECK(scene.told.back() == "cleaned");
 }
 
-TEST_CASE("a pod that a kubelet starts again is not waited for, and lives" * doctest::skip(no_real_cgroups())) {
+TEST_CASE("a pod that a kubelet starts again is not waited for, and lives") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{{.stop_timeout = 2s, .cleanup_timeout = 60s}};
   scene.lookout.kubelet = true;
   scene.stop_ends_the_sandbox();
@@ -607,7 +611,8 @@ TEST_CASE("a pod that a kubelet starts again is not waited for, and lives" * doc
   CHECK(lives(again.pid()));
 }
 
-TEST_CASE("a cgroup that stays ends the cleanup by its timeout, which says so" * doctest::skip(no_real_cgroups())) {
+TEST_CASE("a cgroup that stays ends the cleanup by its timeout, which says so") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{{.stop_timeout = 2s, .cleanup_timeout = 3s}};
   scene.lookout.kubelet = true;
   scene.stop_ends_the_sandbox();
@@ -617,8 +622,8 @@ TEST_CASE("a cgroup that stays ends the cleanup by its timeout, which says so" *
   CHECK(scene.told.back() == "timed out: the pod's cgroup");
 }
 
-TEST_CASE("an evicted pod's volumes go once it is gone, before that is said where a disk is short" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("an evicted pod's volumes go once it is gone, before that is said where a disk is short") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{{.stop_timeout = 2s, .cleanup_timeout = 20s, .remove_volumes = RemoveVolumes::where_no_kubelet_runs}};
   scene.stop_ends_the_sandbox();
   std::optional<bool> had_volume;
@@ -657,8 +662,8 @@ TEST_CASE("an evicted pod's volumes go once it is gone, before that is said wher
   CHECK(scene.told.back() == "cleaned");
 }
 
-TEST_CASE("a runtime that is not through with a pod keeps none of its volumes: it may lack their space" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("a runtime that is not through with a pod keeps none of its volumes: it may lack their space") {
+  SKIP_IF(no_real_cgroups());
   Scene scene{{.stop_timeout = 2s, .cleanup_timeout = 2s, .remove_volumes = RemoveVolumes::always}};
   scene.stop_ends_the_sandbox();
   scene.runtime.fail("RemovePodSandbox", 2);
@@ -669,7 +674,8 @@ TEST_CASE("a runtime that is not through with a pod keeps none of its volumes: i
   CHECK_FALSE(scene.has_volume());
 }
 
-TEST_CASE("of a pod that was gone already nothing is killed" * doctest::skip(no_real_cgroups())) {
+TEST_CASE("of a pod that was gone already nothing is killed") {
+  SKIP_IF(no_real_cgroups());
   Scene scene;
   scene.begin(Afterwards::keep, true, 0s, Reached{.killed = true, .released = true, .gone = true});
   scene.finish();

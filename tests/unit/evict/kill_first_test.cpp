@@ -10,6 +10,7 @@
 #include "fixture/real_cgroup.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::evict::kill_first_test {
 namespace {
@@ -51,7 +52,7 @@ TEST_CASE("cgroup v2: the first container is struck before its cgroup is killed,
 TEST_SUITE_BEGIN("real cgroups");
 
 TEST_CASE("what holds the most is struck first, also where the rest takes too long; only processes of its own are") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealCgroup pods{own_cgroup()};
   const RealCgroup pod{own_cgroup("/pod")};
   const RealCgroup largest{own_cgroup("/pod/largest")};
@@ -79,7 +80,7 @@ TEST_CASE("what holds the most is struck first, also where the rest takes too lo
 }
 
 TEST_CASE("a first container that is not the target's, or is left out, is not struck") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealCgroup pods{own_cgroup()};
   const RealCgroup pod{own_cgroup("/pod")};
   const RealCgroup sandbox{own_cgroup("/pod/sandbox")};

@@ -18,6 +18,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 #include "node/cgroup_processes.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::evict::kill_test {
 namespace {
@@ -125,7 +126,7 @@ TEST_CASE("cgroup v2: where a protected process is among them, or one right in t
 TEST_SUITE_BEGIN("real cgroups");
 
 TEST_CASE("property: all processes of the pod are killed, and none of any other, of evictd or of who is protected") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const auto hierarchy = fixture::real_hierarchy();
   for (const auto seed : fixture::seeds(12)) {
     CAPTURE(seed);
@@ -151,7 +152,7 @@ TEST_CASE("property: all processes of the pod are killed, and none of any other,
 }
 
 TEST_CASE("what is left out lives on, with all below it; what lies beside it or in the pod's own cgroup does not") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   // On v2 a cgroup with others below it has no processes of its own.
   const bool inner_processes = fixture::real_hierarchy().version() == node::CgroupVersion::v1;
   const RealCgroup pods{own_cgroup()};
@@ -175,7 +176,7 @@ TEST_CASE("what is left out lives on, with all below it; what lies beside it or 
 }
 
 TEST_CASE("with fewer descriptors than processes all are killed none the less") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealCgroup pods{own_cgroup()};
   const RealCgroup pod{own_cgroup("/pod")};
   std::deque<Sleeper> processes;
@@ -188,7 +189,7 @@ TEST_CASE("with fewer descriptors than processes all are killed none the less") 
 }
 
 TEST_CASE("an error does not discard what was done before it and beside it") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealCgroup pods{own_cgroup()};
   const RealCgroup pod{own_cgroup("/pod")};
   const Sleeper process;
@@ -203,7 +204,7 @@ TEST_CASE("an error does not discard what was done before it and beside it") {
 }
 
 TEST_CASE("more processes than the caller has time for are left to it, and none is signalled") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealCgroup pods{own_cgroup()};
   const RealCgroup pod{own_cgroup("/pod")};
   const std::array<Sleeper, 3> processes;
@@ -231,7 +232,7 @@ TEST_CASE("cgroup v1: of a cgroup with thousands of tasks no list is read by who
 }
 
 TEST_CASE("who is forked and gone again counts as well") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealCgroup pods{own_cgroup()};
   const RealCgroup pod{own_cgroup("/pod")};
   const Sleeper of_the_node;  // so that v2 goes by signals, too
@@ -254,7 +255,7 @@ TEST_CASE("who is forked and gone again counts as well") {
 }
 
 TEST_CASE("more cgroups than the caller has time for are left to it, but for the first container's processes") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealCgroup pods{own_cgroup()};
   const RealCgroup pod{own_cgroup("/pod")};
   const RealCgroup largest{own_cgroup("/pod/largest")};
@@ -276,7 +277,7 @@ TEST_CASE("more cgroups than the caller has time for are left to it, but for the
 }
 
 TEST_CASE("what the caller has time for is for all targets together") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealCgroup pods{own_cgroup()};
   const RealCgroup a{own_cgroup("/a")};
   const RealCgroup b{own_cgroup("/b")};
@@ -291,7 +292,7 @@ TEST_CASE("what the caller has time for is for all targets together") {
 }
 
 TEST_CASE("what is forked meanwhile takes the caller no longer than the rest would have") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealCgroup pods{own_cgroup()};
   const RealCgroup pod{own_cgroup("/pod")};
   const std::array<Sleeper, 2> first;
@@ -314,7 +315,7 @@ TEST_CASE("what is forked meanwhile takes the caller no longer than the rest wou
 }
 
 TEST_CASE("a victim that forks without end is emptied completely") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const auto hierarchy = fixture::real_hierarchy();
   const RealCgroup pods{own_cgroup()};
   const RealCgroup pod{own_cgroup("/pod")};
@@ -353,7 +354,7 @@ TEST_CASE("a victim that forks without end is emptied completely") {
 }
 
 TEST_CASE("nobody outside the pods' cgroup is signalled, by whatever path") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const auto hierarchy = fixture::real_hierarchy();
   const RealCgroup pods{own_cgroup()};
   const RealCgroup pod{own_cgroup("/pod")};
@@ -388,7 +389,7 @@ TEST_CASE("nobody outside the pods' cgroup is signalled, by whatever path") {
 }
 
 TEST_CASE("a cgroup that is gone has nobody to kill") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const auto kill =
       kill_targets(fixture::real_hierarchy(), own_cgroup(), std::array{Target{own_cgroup("/gone")}}, nobody);
   CHECK_FALSE(kill.error);
@@ -397,7 +398,7 @@ TEST_CASE("a cgroup that is gone has nobody to kill") {
 }
 
 TEST_CASE("the memory of killed processes is released from other threads, whether they are gone already or not") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealCgroup pods{own_cgroup()};
   const RealCgroup pod{own_cgroup("/pod")};
   const Sleeper first;

@@ -19,6 +19,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 #include "node/cgroup_processes.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::evict::oom_scores_test {
 namespace {
@@ -244,7 +245,7 @@ TEST_CASE("a pod that cannot be looked at for the moment stays noted, and is giv
 }
 
 TEST_CASE("what forks while it is given back what it had leaves nobody raised" * doctest::test_suite("real cgroups")) {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealCgroup pods{own_cgroup()};
   const RealCgroup pod{own_cgroup("/pod")};
   const auto parent = ::fork();

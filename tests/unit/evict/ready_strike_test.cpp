@@ -17,6 +17,7 @@
 #include "fixture/real_cgroup.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::evict::ready_strike_test {
 namespace {
@@ -250,7 +251,7 @@ TEST_CASE("a process is told from a later one of its pid") {
 TEST_SUITE_BEGIN("real cgroups");
 
 TEST_CASE("whoever joined or was forked since the strike was prepared is struck with the others") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealPod node;
   const std::array<Sleeper, 3> processes;
   node.container.put(processes[0].pid());
@@ -265,7 +266,7 @@ TEST_CASE("whoever joined or was forked since the strike was prepared is struck 
 }
 
 TEST_CASE("each of the two lists is the kernel's at that moment, also on v1, which keeps them for those who read on") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealPod node;
   const RealCgroup neighbour{own_cgroup("/neighbour")};
   const std::array<Sleeper, 2> processes;
@@ -282,7 +283,7 @@ TEST_CASE("each of the two lists is the kernel's at that moment, also on v1, whi
 }
 
 TEST_CASE("a process that left the container since lives on") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealPod node;
   const RealCgroup neighbour{own_cgroup("/neighbour")};
   const Sleeper moved;
@@ -295,7 +296,7 @@ TEST_CASE("a process that left the container since lives on") {
 }
 
 TEST_CASE("of a cgroup that was removed and made again by the same name the new processes are struck") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealPod node;
   auto old = std::make_unique<Sleeper>();
   node.container.put(old->pid());
@@ -313,7 +314,7 @@ TEST_CASE("of a cgroup that was removed and made again by the same name the new 
 }
 
 TEST_CASE("a container that is gone when the strike comes leaves it to the rest of the pod") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealPod node;
   Ready ready{fixture::real_hierarchy()};
   {
@@ -331,7 +332,7 @@ TEST_CASE("a container that is gone when the strike comes leaves it to the rest 
 }
 
 TEST_CASE("where descriptors are short at the strike those that are kept are given back, and all are killed") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealPod node;
   std::deque<Sleeper> processes;
   for (int i = 0; i < 100; ++i) node.container.put(processes.emplace_back().pid());
@@ -346,7 +347,7 @@ TEST_CASE("where descriptors are short at the strike those that are kept are giv
 }
 
 TEST_CASE("where descriptors are short for a pod that is not ready, what is kept for another is given back") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealPod node;
   const RealCgroup other{own_cgroup("/pod/other")};
   std::deque<Sleeper> processes;
@@ -363,7 +364,7 @@ TEST_CASE("where descriptors are short for a pod that is not ready, what is kept
 }
 
 TEST_CASE("what is ready widens nothing: a container beside the pod, or one that is left out, is not struck") {
-  if (fixture::no_real_cgroups()) return;
+  SKIP_IF(fixture::no_real_cgroups());
   const RealPod node;
   const RealCgroup neighbour{own_cgroup("/neighbour")};
   const Sleeper stranger;

@@ -11,6 +11,7 @@
 #include "fixture/real_cgroup.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::evict::sandbox_cgroup_test {
 namespace {
@@ -90,8 +91,8 @@ TEST_CASE("where the sandbox is gone its containers are not taken for it") {
 
 TEST_SUITE_BEGIN("real cgroups");
 
-TEST_CASE("the sandbox of a pod that no list names yet is in the cgroup that was made first" *
-          doctest::skip(fixture::no_real_cgroups())) {
+TEST_CASE("the sandbox of a pod that no list names yet is in the cgroup that was made first") {
+  SKIP_IF(fixture::no_real_cgroups());
   const auto hierarchy = fixture::real_hierarchy();
   const RealCgroup pod{own_cgroup()};
   // In neither order of their names.

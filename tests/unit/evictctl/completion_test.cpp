@@ -11,6 +11,7 @@
 #include "api/temporary_directory.hpp"
 #include "evictctl/command_line.hpp"
 #include "fixture/places.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::ctl::completion_test {
 namespace {
@@ -124,12 +125,14 @@ TEST_CASE("what may follow comes with what it means, and a file's name is asked 
   CHECK(output_of_evictctl({"complete", "--", "--ca", ""}) == ":files\n");
 }
 
-TEST_CASE("zsh reads its script" * doctest::skip(!has_program("zsh"))) {
+TEST_CASE("zsh reads its script") {
+  SKIP_UNLESS(has_program("zsh"), "zsh is not installed");
   const Script script("zsh");
   CHECK(output_of("zsh -n " + script.path + " 2>&1").empty());
 }
 
-TEST_CASE("fish completes commands, options, and what options may be" * doctest::skip(!has_program("fish"))) {
+TEST_CASE("fish completes commands, options, and what options may be") {
+  SKIP_UNLESS(has_program("fish"), "fish is not installed");
   const Script script("fish");
   const auto offers = [&](const std::string& line) {
     Words words;

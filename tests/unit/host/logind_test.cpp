@@ -19,7 +19,7 @@
 #include "fixture/tree.hpp"
 #include "host/logind_stand_in.hpp"
 #include "host/system_bus.hpp"
-#include "testbed/programs.hpp"
+#include "support/skip.hpp"
 
 // evictd's side of logind, over a real dbus-daemon. logind itself is a stand-in here, which does what the real one does
 // not on demand; tests/integration/shutdown_test.cpp has the real one.
@@ -74,16 +74,15 @@ struct Client final : private Logind::Listener {
 
 LogindOptions needing(core::Duration needed) { return {.needed = needed, .reconnect_interval = 20ms}; }
 
-bool has_dbus() { return testbed::find_program("dbus-daemon").has_value(); }
-
 std::string text_of(const std::filesystem::path& file) {
   std::ifstream in(file);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-TEST_SUITE_BEGIN("bus" * doctest::skip(!has_dbus()));
+TEST_SUITE_BEGIN("bus");
 
 TEST_CASE("it takes a delay lock, hears of a shutdown, lets go of the lock, and takes a new one when it is off") {
+  SKIP_IF(test::SystemBus::missing());
   PrivateBus bus;
   LogindStandIn logind{bus.bus};
   Client client{needing(5s)};
@@ -108,6 +107,7 @@ TEST_CASE("it takes a delay lock, hears of a shutdown, lets go of the lock, and 
 }
 
 TEST_CASE("a new lock takes the place of the old one, which goes only then") {
+  SKIP_IF(test::SystemBus::missing());
   PrivateBus bus;
   LogindStandIn logind{bus.bus};
   Client client{needing(5s)};
@@ -119,6 +119,7 @@ TEST_CASE("a new lock takes the place of the old one, which goes only then") {
 }
 
 TEST_CASE("a lock that comes when nobody wants it any more is let go") {
+  SKIP_IF(test::SystemBus::missing());
   PrivateBus bus;
   LogindStandIn logind{bus.bus};
   Client client{needing(5s)};
@@ -131,6 +132,7 @@ TEST_CASE("a lock that comes when nobody wants it any more is let go") {
 }
 
 TEST_CASE("a delay that is too short is told with what to do, and the lock is taken nevertheless") {
+  SKIP_IF(test::SystemBus::missing());
   PrivateBus bus;
   LogindStandIn logind{bus.bus, 5s};
   Client client{needing(30s)};
@@ -142,6 +144,7 @@ TEST_CASE("a delay that is too short is told with what to do, and the lock is ta
 }
 
 TEST_CASE("a delay that is too short is raised by a drop-in where that is wanted") {
+  SKIP_IF(test::SystemBus::missing());
   PrivateBus bus;
   LogindStandIn logind{bus.bus, 5s};
   std::vector<std::string> signals;
@@ -161,6 +164,7 @@ TEST_CASE("a delay that is too short is raised by a drop-in where that is wanted
 }
 
 TEST_CASE("where logind does not heed the drop-in, or systemd does not pass the word on, that is told") {
+  SKIP_IF(test::SystemBus::missing());
   PrivateBus bus;
   LogindStandIn logind{bus.bus, 5s};
   auto options = needing(30s);
@@ -186,6 +190,7 @@ TEST_CASE("where logind does not heed the drop-in, or systemd does not pass the 
 }
 
 TEST_CASE("a delay that is long enough is left alone, whatever is configured") {
+  SKIP_IF(test::SystemBus::missing());
   PrivateBus bus;
   LogindStandIn logind{bus.bus, 30s};
   auto options = needing(30s);
@@ -197,6 +202,7 @@ TEST_CASE("a delay that is long enough is left alone, whatever is configured") {
 }
 
 TEST_CASE("a shutdown that is pending already when evictd comes is seen, and no lock asked for") {
+  SKIP_IF(test::SystemBus::missing());
   PrivateBus bus;
   LogindStandIn logind{bus.bus};
   logind.prepare_for_shutdown(true);
@@ -206,6 +212,7 @@ TEST_CASE("a shutdown that is pending already when evictd comes is seen, and no 
 }
 
 TEST_CASE("a lock that logind refuses is told, until it gives one") {
+  SKIP_IF(test::SystemBus::missing());
   PrivateBus bus;
   LogindStandIn logind{bus.bus};
   logind.refuse(true);
@@ -220,6 +227,7 @@ TEST_CASE("a lock that logind refuses is told, until it gives one") {
 }
 
 TEST_CASE("without a bus, or without logind on it, it says so once and comes back when they do") {
+  SKIP_IF(test::SystemBus::missing());
   PrivateBus bus;
   bus.bus.stop();
   Client client{needing(5s)};
@@ -237,6 +245,7 @@ TEST_CASE("without a bus, or without logind on it, it says so once and comes bac
 }
 
 TEST_CASE("the lock outlives the connection, and is exchanged for a new one when the bus is back") {
+  SKIP_IF(test::SystemBus::missing());
   PrivateBus bus;
   std::optional<LogindStandIn> logind{std::in_place, bus.bus};
   Client client{needing(5s)};
@@ -253,6 +262,7 @@ TEST_CASE("the lock outlives the connection, and is exchanged for a new one when
 }
 
 TEST_CASE("what was pending while the bus was away is known when it is back; the lock is kept then") {
+  SKIP_IF(test::SystemBus::missing());
   PrivateBus bus;
   std::optional<LogindStandIn> logind{std::in_place, bus.bus};
   Client client{needing(5s)};
@@ -268,6 +278,7 @@ TEST_CASE("what was pending while the bus was away is known when it is back; the
 }
 
 TEST_CASE("a logind that is replaced by another is asked anew") {
+  SKIP_IF(test::SystemBus::missing());
   PrivateBus bus;
   std::optional<LogindStandIn> logind{std::in_place, bus.bus};
   Client client{needing(5s)};
@@ -280,6 +291,7 @@ TEST_CASE("a logind that is replaced by another is asked anew") {
 }
 
 TEST_CASE("a logind that does not answer holds nothing up, and is asked again") {
+  SKIP_IF(test::SystemBus::missing());
   PrivateBus bus;
   LogindStandIn logind{bus.bus};
   logind.be_silent(true);
@@ -291,6 +303,7 @@ TEST_CASE("a logind that does not answer holds nothing up, and is asked again") 
 }
 
 TEST_CASE("an inherited lock is held from the first moment on, and exchanged unless a shutdown is pending") {
+  SKIP_IF(test::SystemBus::missing());
   std::array<int, 2> ends{};
   REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
   const evictd::os::FileDescriptor other_end{ends[0]};

@@ -13,6 +13,7 @@
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 #include "testbed/process_table.hpp"
+#include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
 using namespace std::chrono_literals;
@@ -58,6 +59,11 @@ SystemBus::SystemBus(const std::filesystem::path& directory) : directory_{direct
 )",
                                     address()));
   start();
+}
+
+std::optional<std::string> SystemBus::missing() {
+  if (!testbed::find_program("dbus-daemon")) return "dbus-daemon is not installed";
+  return std::nullopt;
 }
 
 std::string SystemBus::address() const { return "unix:path=" + (directory_ / "bus").native(); }

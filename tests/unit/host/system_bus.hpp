@@ -25,6 +25,9 @@ class SystemBus {
   /// Started. `directory` has to outlive it.
   explicit SystemBus(const std::filesystem::path& directory);
 
+  /// Why there can be none here; nothing: there can.
+  [[nodiscard]] static std::optional<std::string> missing();
+
   /// "unix:path=…"
   [[nodiscard]] std::string address() const;
   /// For the environment of a program that is to find it: "DBUS_SYSTEM_BUS_ADDRESS=…".

@@ -19,6 +19,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 #include "node/filesystem.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::node::disk_usage_test {
 namespace {
@@ -220,7 +221,8 @@ TEST_CASE("a directory that may not be read makes the sum incomplete, and the re
   CHECK(value_of(*usage).inodes == 3);
 }
 
-TEST_CASE("what is mounted below belongs to another device" * doctest::skip(Mount::impossible())) {
+TEST_CASE("what is mounted below belongs to another device") {
+  SKIP_IF(Mount::impossible());
   const Tree tree{std::vector{dir("mounted"), file("f", "")}};
   const auto mount = Mount::tmpfs(tree.path("mounted"), "size=1m");
   tree.add("mounted", file("large", kib(500)));
@@ -235,7 +237,8 @@ TEST_CASE("what is mounted below belongs to another device" * doctest::skip(Moun
   CHECK(measure(tree.path("mounted")) == TreeUsage{.bytes = 500 << 10, .inodes = 2});
 }
 
-TEST_CASE("a directory that is also mounted further down counts once" * doctest::skip(Mount::impossible())) {
+TEST_CASE("a directory that is also mounted further down counts once") {
+  SKIP_IF(Mount::impossible());
   const Tree tree{std::vector{dir("a", {file("f", kib(100)), dir("loop")}), dir("again")}};
   const auto before = measure(tree.path());
   const auto loop = Mount::bind(tree.path(), tree.path("a/loop"));
@@ -246,7 +249,8 @@ TEST_CASE("a directory that is also mounted further down counts once" * doctest:
   CHECK(usage.bytes <= before.bytes);
 }
 
-TEST_CASE("on an ext4 the sum is what the file system lost" * doctest::skip(Mount::impossible())) {
+TEST_CASE("on an ext4 the sum is what the file system lost") {
+  SKIP_IF(Mount::impossible());
   const Tree tree{dir("mounted")};
   const auto mount = Mount::ext4(tree.path("image"), 16 << 20, tree.path("mounted"));
   const auto free = value_of(read_filesystem(tree.path("mounted")));

@@ -14,6 +14,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 #include "os/file_descriptor.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::node::filesystem_test {
 namespace {
@@ -56,8 +57,8 @@ TEST_CASE("a file system that is not there is an error with its path") {
   CHECK(reading.error().is_gone());
 }
 
-TEST_CASE("a tmpfs has the size and the inodes it was mounted with, and is a device of its own" *
-          doctest::skip(Mount::impossible())) {
+TEST_CASE("a tmpfs has the size and the inodes it was mounted with, and is a device of its own") {
+  SKIP_IF(Mount::impossible());
   const Tree tree;
   const auto mount = Mount::tmpfs(tree.path(), "size=1m,nr_inodes=100");
   const auto empty = value_of(read_filesystem(tree.path()));
@@ -74,13 +75,15 @@ TEST_CASE("a tmpfs has the size and the inodes it was mounted with, and is a dev
   CHECK(filled.inodes->free == empty.inodes->free - 1);
 }
 
-TEST_CASE("a tmpfs without a bound on its inodes observes none" * doctest::skip(Mount::impossible())) {
+TEST_CASE("a tmpfs without a bound on its inodes observes none") {
+  SKIP_IF(Mount::impossible());
   const Tree tree;
   const auto mount = Mount::tmpfs(tree.path(), "size=1m,nr_inodes=0");
   CHECK_FALSE(value_of(read_filesystem(tree.path())).inodes);
 }
 
-TEST_CASE("what an ext4 keeps for root is not available" * doctest::skip(Mount::impossible())) {
+TEST_CASE("what an ext4 keeps for root is not available") {
+  SKIP_IF(Mount::impossible());
   const Tree tree{fixture::dir("mounted")};
   const auto mount = Mount::ext4(tree.path("image"), 16 << 20, tree.path("mounted"));
   const auto reading = value_of(read_filesystem(tree.path("mounted")));
@@ -90,8 +93,8 @@ TEST_CASE("what an ext4 keeps for root is not available" * doctest::skip(Mount::
   CHECK(reading.inodes->free < reading.inodes->total);
 }
 
-TEST_CASE("all subvolumes of a btrfs, which share its space, are one file system" *
-          doctest::skip(Mount::impossible_btrfs())) {
+TEST_CASE("all subvolumes of a btrfs, which share its space, are one file system") {
+  SKIP_IF(Mount::impossible_btrfs());
   const Tree images;
   const Tree tree;
   const Tree other;

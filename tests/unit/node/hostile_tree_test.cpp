@@ -22,6 +22,7 @@
 #include "fixture/tree.hpp"
 #include "node/disk_usage.hpp"
 #include "os/unix_address.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::node::hostile_tree_test {
 namespace {
@@ -200,7 +201,8 @@ TEST_CASE("of a tree that is deeper than any is meant to be the rest is counted,
   CHECK(usage.inodes == 20'000 + 2);
 }
 
-TEST_CASE("200000 files are counted, in one piece and in many" * doctest::skip(Mount::impossible())) {
+TEST_CASE("200000 files are counted, in one piece and in many") {
+  SKIP_IF(Mount::impossible());
   const Tree tree{dir("many")};
   const auto mount = Mount::tmpfs(tree.path("many"), "size=16m,nr_inodes=250000");
   for (int d = 0; d < 20; ++d) {
@@ -278,8 +280,8 @@ TEST_CASE("where the way back was moved away, the walk goes on further up") {
   CHECK(walk.usage().inodes >= 1 + 7 + 5 + 44);
 }
 
-TEST_CASE("what is mounted below, also from the same disk and onto itself, is not the tree's" *
-          doctest::skip(Mount::impossible())) {
+TEST_CASE("what is mounted below, also from the same disk and onto itself, is not the tree's") {
+  SKIP_IF(Mount::impossible());
   const Tree outside{file("large", kib(500))};
   const Tree tree{std::vector{dir("a", {dir("loop")}), dir("bound"), file("file", "x"), file("f", kib(8))}};
   const auto before = measure(tree.path());
@@ -292,7 +294,8 @@ TEST_CASE("what is mounted below, also from the same disk and onto itself, is no
   CHECK(usage.bytes < 100 << 10);
 }
 
-TEST_CASE("a mounted file system that never answers holds nobody up" * doctest::skip(Mount::impossible())) {
+TEST_CASE("a mounted file system that never answers holds nobody up") {
+  SKIP_IF(Mount::impossible());
   const Tree tree{std::vector{dir("dead"), dir("alive", {file("f", kib(8))})}};
   const DeadMount dead{tree.path("dead")};
   const auto usage = measure(tree.path());

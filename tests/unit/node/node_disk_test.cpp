@@ -14,6 +14,7 @@
 
 #include "fixture/mount.hpp"
 #include "fixture/tree.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::node::node_disk_test {
 namespace {
@@ -180,7 +181,8 @@ TEST_CASE("images on the same device are not a dedicated file system") {
   CHECK(disks.disk.layout() == core::FilesystemLayout{});
 }
 
-TEST_CASE("images on another device are, and their numbers are that device's" * doctest::skip(Mount::impossible())) {
+TEST_CASE("images on another device are, and their numbers are that device's") {
+  SKIP_IF(Mount::impossible());
   const Tree tree{std::vector{dir("kubelet"), dir("containerd")}};
   const auto nodefs = Mount::tmpfs(tree.path("kubelet"), "size=1m,nr_inodes=100");
   const auto imagefs = Mount::tmpfs(tree.path("containerd"), "size=2m,nr_inodes=200");
@@ -194,8 +196,8 @@ TEST_CASE("images on another device are, and their numbers are that device's" * 
   CHECK(disks.seen[Signal::ContainerfsInodesFree]->capacity == 200);
 }
 
-TEST_CASE("a file system mounted later at the kubelet's directory is the one observed" *
-          doctest::skip(Mount::impossible())) {
+TEST_CASE("a file system mounted later at the kubelet's directory is the one observed") {
+  SKIP_IF(Mount::impossible());
   const Tree tree;
   Disks disks{tree.path("kubelet")};
   CHECK(disks.observe().empty());

@@ -6,6 +6,7 @@
 #include "fixture/node_tree.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::node::node_pids_test {
 namespace {
@@ -117,10 +118,7 @@ TEST_CASE("a garbled limit is an error that names the key and the file") {
 
 TEST_CASE("the kernel's own files say how many process ids are left") {
   const auto hierarchy = CgroupHierarchy::detect("/sys/fs/cgroup");
-  if (!hierarchy) {
-    MESSAGE("skipped: " << hierarchy.error().message);
-    return;
-  }
+  SKIP_UNLESS(hierarchy, hierarchy.error().message);
   const auto seen = value_of(observed(value_of(NodePids::open(*hierarchy, {}))));
   CHECK(seen.available > 0);
   CHECK(seen.available < seen.capacity);

@@ -14,6 +14,7 @@
 
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::node::own_place_test {
 
@@ -70,7 +71,7 @@ TEST_CASE("where evictd may write to the node's cgroup, or that is still to come
 }
 
 TEST_CASE("they are in the cgroup that its service manager has delegated to it, wherever else it may write") {
-  if (::geteuid() != 0) return;
+  SKIP_UNLESS(::geteuid() == 0, "not root");
   const Host host;
   host.delegate();
   CHECK(value_of(find_own_place(host.hierarchy, "/", host.tree.path("proc"))).delegated);

@@ -10,6 +10,7 @@
 
 #include "fixture/mount.hpp"
 #include "fixture/tree.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::node::pod_directories_test {
 namespace {
@@ -101,7 +102,8 @@ TEST_CASE("local volumes are measured by name, others are listed and never touch
                                                             {"token", "kubernetes.io~projected"}});
 }
 
-TEST_CASE("a memory-backed emptyDir is measured on its own file system" * doctest::skip(Mount::impossible())) {
+TEST_CASE("a memory-backed emptyDir is measured on its own file system") {
+  SKIP_IF(Mount::impossible());
   const Tree tree{node({}, {dir("kubernetes.io~empty-dir", {dir("shm")})})};
   const auto mount = Mount::tmpfs(tree.path("kubelet/pods/u1/volumes/kubernetes.io~empty-dir/shm"), "size=1m");
   tree.add("kubelet/pods/u1/volumes/kubernetes.io~empty-dir/shm", file("f", kib(300)));

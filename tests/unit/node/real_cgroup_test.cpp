@@ -22,6 +22,7 @@
 #include "node/node_memory.hpp"
 #include "node/node_pids.hpp"
 #include "node/pod_cgroups.hpp"
+#include "support/skip.hpp"
 #include "testbed/leftovers.hpp"
 
 namespace evictd::node::real_cgroup_test {
@@ -107,8 +108,8 @@ class EmptyFiles {
 
 TEST_SUITE_BEGIN("real cgroups");
 
-TEST_CASE("a real node cgroup is read, is missed when it is removed, and is found again" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("a real node cgroup is read, is missed when it is removed, and is found again") {
+  SKIP_IF(no_real_cgroups());
   const auto hierarchy = real_hierarchy();
   const RealCgroup cgroup(own_cgroup());
   cgroup.limit_memory(64 << 20);
@@ -142,7 +143,8 @@ TEST_CASE("the cgroups of a test run bear names by which a testbed knows what a 
   CHECK(testbed::is_leftover(name.replace(0, prefix.size(), testbed::prefix_of(ended))));
 }
 
-TEST_CASE("real pods: their cgroup comes, goes and comes back" * doctest::skip(no_real_cgroups())) {
+TEST_CASE("real pods: their cgroup comes, goes and comes back") {
+  SKIP_IF(no_real_cgroups());
   const auto hierarchy = real_hierarchy();
   const RealCgroup node(own_cgroup());
   const RealCgroup pods(own_cgroup("/kubepods"));
@@ -164,8 +166,8 @@ TEST_CASE("real pods: their cgroup comes, goes and comes back" * doctest::skip(n
   CHECK(back->incarnation == 2);
 }
 
-TEST_CASE("a real pod is measured until it is removed, and its processes are listed" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("a real pod is measured until it is removed, and its processes are listed") {
+  SKIP_IF(no_real_cgroups());
   const auto hierarchy = real_hierarchy();
   const RealCgroup cgroup(own_cgroup());
   PodCgroups pods(hierarchy);
@@ -191,21 +193,22 @@ TEST_CASE("a real pod is measured until it is removed, and its processes are lis
   CHECK(value_of(pods.is_empty_or_gone("uid")));
 }
 
-TEST_CASE("what a real pod has in its file cache is used, but not in its working set" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("what a real pod has in its file cache is used, but not in its working set") {
+  SKIP_IF(no_real_cgroups());
   const auto hierarchy = real_hierarchy();
   const RealCgroup cgroup(own_cgroup());
   PodCgroups pods(hierarchy);
   pods.sync(std::array{PodCgroup{"uid", cgroup.path()}});
   constexpr std::int64_t size = 16 << 20;
   const FileCache file(cgroup, size);
-  if (!file.is_cache()) return;
+  SKIP_UNLESS(file.is_cache(), "the files of $TMPDIR are memory themselves");
   CHECK(value_of(pods.usage("uid")) >= size);
   CHECK(value_of(pods.working_set("uid")) < size / 2);
   CHECK(value_of(pods.working_set_of(cgroup.path())) < size / 2);
 }
 
-TEST_CASE("the real machine as a node: its memory is what /proc/meminfo says" * doctest::skip(no_real_cgroups())) {
+TEST_CASE("the real machine as a node: its memory is what /proc/meminfo says") {
+  SKIP_IF(no_real_cgroups());
   const auto hierarchy = real_hierarchy();
   auto memory = value_of(NodeMemory::open(hierarchy, {}));
   const auto reading = value_of(memory.read(now));
@@ -248,8 +251,8 @@ TEST_CASE("cgroup v2: slab and huge pages are no memory of the node's pods; by t
   CHECK(apart() - begin > std::int64_t{48} << 20);
 }
 
-TEST_CASE("real process ids: a cgroup's limit is the capacity, and its processes are the use" *
-          doctest::skip(no_real_cgroups())) {
+TEST_CASE("real process ids: a cgroup's limit is the capacity, and its processes are the use") {
+  SKIP_IF(no_real_cgroups());
   const auto hierarchy = real_hierarchy();
   const RealCgroup node(own_cgroup());
   const RealCgroup pod(own_cgroup("/pod"));

@@ -12,6 +12,7 @@
 #include "fixture/mount.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::state::state_file_test {
 namespace {
@@ -201,7 +202,7 @@ TEST_CASE("what is too long is refused, and what was stored before holds") {
 }
 
 TEST_CASE("a full file system is told at the start, and takes nothing away later") {
-  if (fixture::Mount::impossible()) return;
+  SKIP_IF(fixture::Mount::impossible());
   const fixture::Tree tree{fixture::dir("small")};
   const auto path = tree.path("small/state");
   {

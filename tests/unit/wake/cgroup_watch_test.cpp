@@ -14,6 +14,7 @@
 #include "fixture/real_cgroup.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
+#include "support/skip.hpp"
 
 namespace evictd::wake::cgroup_watch_test {
 namespace {
@@ -114,7 +115,8 @@ TEST_CASE("where the kernel had no room for what came, all that is there is look
 TEST_SUITE_BEGIN("real cgroups");
 
 // cgroupfs leaves the watches of what is gone, and the user's are limited.
-TEST_CASE("what went is watched no more" * doctest::skip(fixture::no_real_cgroups())) {
+TEST_CASE("what went is watched no more") {
+  SKIP_IF(fixture::no_real_cgroups());
   const auto hierarchy = fixture::real_hierarchy();
   const fixture::RealCgroup node(fixture::own_cgroup());
   const fs::path node_directory = fixture::value_of(hierarchy.memory(node.path())).path();

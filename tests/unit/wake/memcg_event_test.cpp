@@ -10,6 +10,7 @@
 #include "fixture/real_cgroup.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
+#include "support/skip.hpp"
 
 using namespace std::chrono_literals;
 
@@ -25,7 +26,8 @@ using fixture::value_of;
 
 TEST_SUITE("real cgroups") {
   TEST_CASE("a registration tells of its cgroup's removal, is void from then on, and can be made anew") {
-    if (fixture::no_real_cgroups() || real_hierarchy().version() == node::CgroupVersion::v2) return;
+    SKIP_IF(fixture::no_real_cgroups());
+    if (real_hierarchy().version() == node::CgroupVersion::v2) return;
     const RealCgroup cgroup{own_cgroup("-event")};
     const auto hierarchy = real_hierarchy();
     boost::asio::io_context reactor{1};

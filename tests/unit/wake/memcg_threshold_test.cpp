@@ -2,18 +2,17 @@
 
 #include <doctest/doctest.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <csignal>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "fixture/real_cgroup.hpp"
+#include "support/skip.hpp"
 #include "wake/heard_sources.hpp"
 
 using namespace std::chrono_literals;
@@ -21,33 +20,20 @@ using namespace std::chrono_literals;
 namespace evictd::wake::memcg_threshold_test {
 namespace {
 
+using fixture::RealCgroup;
+
 constexpr std::int64_t mebi = 1 << 20;
-
-/// A cgroup v1 of its own, where this machine has that; empty and gone at the end.
-struct RealCgroup {
-  Result<node::CgroupHierarchy> hierarchy = node::CgroupHierarchy::detect("/sys/fs/cgroup");
-  std::string path = fixture::own_cgroup("-memcg");
-  bool made = hierarchy && hierarchy->version() == node::CgroupVersion::v1 && ::mkdir(directory().c_str(), 0755) == 0;
-
-  RealCgroup() = default;
-  RealCgroup(const RealCgroup&) = delete;
-  RealCgroup& operator=(const RealCgroup&) = delete;
-  ~RealCgroup() {
-    if (made) ::rmdir(directory().c_str());
-  }
-  [[nodiscard]] std::string directory() const { return hierarchy->root().path() + path; }
-};
 
 /// A process that holds so much of the cgroup's memory.
 class Holder {
  public:
-  Holder(const std::string& cgroup, std::int64_t bytes) {
+  Holder(const RealCgroup& cgroup, std::int64_t bytes) {
     std::array<int, 2> ready{};
     REQUIRE(::pipe(ready.data()) == 0);
     pid_ = ::fork();
     if (pid_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      std::ofstream{cgroup + "/cgroup.procs"} << ::getpid() << std::flush;
+      cgroup.put(::getpid());
       const std::vector<char> memory(static_cast<std::size_t>(bytes), 'x');
       static_cast<void>(::write(ready[1], memory.data(), 1));
       for (;;) ::pause();
@@ -79,15 +65,13 @@ Level level(std::int64_t usage, std::int64_t cache) {
 }  // namespace
 
 TEST_CASE("with file cache in the usage, the kernel also watches the level from which on the cache can make room") {
-  const RealCgroup cgroup;
-  if (!cgroup.made) {
-    MESSAGE("skipped: no cgroup v1 can be made here");
-    return;
-  }
+  SKIP_IF(fixture::no_real_cgroups());
+  const auto hierarchy = fixture::real_hierarchy();
+  if (hierarchy.version() == node::CgroupVersion::v2) return;
+  const RealCgroup cgroup{fixture::own_cgroup("-memcg")};
   boost::asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
-  MemcgThreshold threshold{reactor.get_executor(), wakes, core::Signal::MemoryAvailable, *cgroup.hierarchy,
-                           cgroup.path};
+  MemcgThreshold threshold{reactor.get_executor(), wakes, core::Signal::MemoryAvailable, hierarchy, cgroup.path()};
   const auto armed = [&](std::int64_t usage, std::int64_t cache) {
     Arming arming;
     arming.levels.push_back(level(usage, cache));
@@ -115,17 +99,15 @@ TEST_CASE("with file cache in the usage, the kernel also watches the level from 
 }
 
 TEST_CASE("a crossing between the node's reading and the registration begins a pass, once") {
-  const RealCgroup cgroup;
-  if (!cgroup.made) {
-    MESSAGE("skipped: no cgroup v1 can be made here");
-    return;
-  }
-  const Holder holder{cgroup.directory(), 16 * mebi};
+  SKIP_IF(fixture::no_real_cgroups());
+  const auto hierarchy = fixture::real_hierarchy();
+  if (hierarchy.version() == node::CgroupVersion::v2) return;
+  const RealCgroup cgroup{fixture::own_cgroup("-memcg")};
+  const Holder holder{cgroup, 16 * mebi};
   boost::asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
   const auto wakes_after = [&](std::int64_t read) {
-    MemcgThreshold threshold{reactor.get_executor(), wakes, core::Signal::MemoryAvailable, *cgroup.hierarchy,
-                             cgroup.path};
+    MemcgThreshold threshold{reactor.get_executor(), wakes, core::Signal::MemoryAvailable, hierarchy, cgroup.path()};
     Arming arming;
     arming.levels.push_back({.signal = core::Signal::MemoryAvailable,
                              .threshold = 100 * mebi,
@@ -140,18 +122,16 @@ TEST_CASE("a crossing between the node's reading and the registration begins a p
 }
 
 TEST_CASE("a crossing that the kernel did not tell of, a cgroup made anew and a failed self-test register anew") {
-  const RealCgroup cgroup;
-  if (!cgroup.made) {
-    MESSAGE("skipped: no cgroup v1 can be made here");
-    return;
-  }
+  SKIP_IF(fixture::no_real_cgroups());
+  const auto hierarchy = fixture::real_hierarchy();
+  if (hierarchy.version() == node::CgroupVersion::v2) return;
+  const RealCgroup cgroup{fixture::own_cgroup("-memcg")};
   boost::asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
   test::HeardSources heard;
   const auto& said = heard.recoveries;
   wakes.listen(heard);
-  MemcgThreshold threshold{reactor.get_executor(), wakes, core::Signal::MemoryAvailable, *cgroup.hierarchy,
-                           cgroup.path};
+  MemcgThreshold threshold{reactor.get_executor(), wakes, core::Signal::MemoryAvailable, hierarchy, cgroup.path()};
   core::Instant now = std::chrono::steady_clock::now();
   const auto arm = [&](std::int64_t usage, core::Duration later, std::uint64_t incarnation = 1) {
     Arming arming;

@@ -1,21 +1,19 @@
 #include "wake/oom_control.hpp"
 
 #include <doctest/doctest.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
-#include <fstream>
 
 #include "fixture/real_cgroup.hpp"
 #include "fixture/tree.hpp"
+#include "support/skip.hpp"
 #include "wake/heard_sources.hpp"
 
 namespace asio = boost::asio;
@@ -26,44 +24,27 @@ namespace {
 
 using fixture::dir;
 using fixture::file;
+using fixture::RealCgroup;
 using fixture::Tree;
 
 constexpr std::size_t mebi = 1 << 20;
 
-/// A cgroup v1 of its own, where this machine has that; empty and gone at the end.
-struct RealCgroup {
-  Result<node::CgroupHierarchy> hierarchy = node::CgroupHierarchy::detect("/sys/fs/cgroup");
-  std::string path = fixture::own_cgroup("-oom");
-  bool made = hierarchy && hierarchy->version() == node::CgroupVersion::v1 && make();
-
-  RealCgroup() = default;
-  RealCgroup(const RealCgroup&) = delete;
-  RealCgroup& operator=(const RealCgroup&) = delete;
-  ~RealCgroup() {
-    if (made) remove();
+/// A process in the cgroup that touches more than may be had there. The kernel kills it.
+void overflow(const RealCgroup& cgroup) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    cgroup.put(::getpid());
+    constexpr auto size = 64 * mebi;
+    auto* memory =
+        static_cast<char*>(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    for (std::size_t at = 0; at < size; at += 4096) memory[at] = 1;
+    std::_Exit(0);
   }
-  [[nodiscard]] std::string directory() const { return hierarchy->root().path() + path; }
-  [[nodiscard]] bool make() const { return ::mkdir(directory().c_str(), 0755) == 0; }
-  void remove() const { ::rmdir(directory().c_str()); }
-  void write(const char* name, const std::string& text) const { std::ofstream(directory() + "/" + name) << text; }
-
-  /// A process in the cgroup that touches more than may be had there. The kernel kills it.
-  void overflow() const {
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      write("cgroup.procs", std::to_string(::getpid()));
-      constexpr auto size = 64 * mebi;
-      auto* memory =
-          static_cast<char*>(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-      for (std::size_t at = 0; at < size; at += 4096) memory[at] = 1;
-      std::_Exit(0);
-    }
-    int status = 0;
-    ::waitpid(pid, &status, 0);
-    CHECK(WIFSIGNALED(status));
-  }
-};
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  CHECK(WIFSIGNALED(status));
+}
 
 struct Watched : test::HeardSources {
   asio::io_context reactor{1};
@@ -97,18 +78,17 @@ struct Watched : test::HeardSources {
 }  // namespace
 
 TEST_CASE("a cgroup that is out of memory begins a pass, and goes on doing so after it was removed and made again") {
-  const RealCgroup cgroup;
-  if (!cgroup.made) {
-    MESSAGE("skipped: no cgroup v1 can be made here");
-    return;
-  }
-  cgroup.write("memory.limit_in_bytes", std::to_string(8 * mebi));
-  Watched watched{*cgroup.hierarchy, cgroup.path};
+  SKIP_IF(fixture::no_real_cgroups());
+  const auto hierarchy = fixture::real_hierarchy();
+  if (hierarchy.version() == node::CgroupVersion::v2) return;
+  const RealCgroup cgroup{fixture::own_cgroup("-oom")};
+  cgroup.limit_memory(8 * mebi);
+  Watched watched{hierarchy, cgroup.path()};
   CHECK(watched.state() == "armed");
-  cgroup.overflow();
+  overflow(cgroup);
   REQUIRE(watched.wait_for_passes(1));
   CHECK(watched.passes[0].source() == core::WakeSource::Oom);
-  CHECK(watched.passes[0].reasons[0].detail == cgroup.path + " is out of memory");
+  CHECK(watched.passes[0].reasons[0].detail == cgroup.path() + " is out of memory");
   CHECK(watched.oom.status().at(0).wakes >= 1);
 
   watched.reactor.poll();
@@ -119,15 +99,15 @@ TEST_CASE("a cgroup that is out of memory begins a pass, and goes on doing so af
   CHECK(watched.passes.empty());
   CHECK(watched.state() == "waiting: no such cgroup");
 
-  REQUIRE(cgroup.make());
-  cgroup.write("memory.limit_in_bytes", std::to_string(8 * mebi));
+  cgroup.make();
+  cgroup.limit_memory(8 * mebi);
   watched.arm();
   CHECK(watched.state() == "armed");
   CHECK(watched.oom.status().at(0).re_registrations == 1);
   watched.oom.rearm_all();
   watched.arm();
   CHECK(watched.oom.status().at(0).re_registrations == 2);
-  cgroup.overflow();
+  overflow(cgroup);
   CHECK(watched.wait_for_passes(1));
   CHECK(watched.failures.empty());
 }

@@ -11,6 +11,7 @@
 
 #include "fixture/mount.hpp"
 #include "fixture/tree.hpp"
+#include "support/skip.hpp"
 #include "wake/fanotify_trees.hpp"
 #include "wake/inotify_trees.hpp"
 
@@ -197,7 +198,7 @@ TEST_CASE("a pod that stays the same is not looked through anew, but for what wa
 }
 
 TEST_CASE("a file system mounted in a pod's volume is watched like the rest of the pod") {
-  if (fixture::Mount::impossible()) return;
+  SKIP_IF(fixture::Mount::impossible());
   for (const bool fanotify : means()) {
     CAPTURE(fanotify);
     Pods pods{fanotify};
@@ -333,7 +334,7 @@ TEST_CASE("two thousand pods come and go without leaving a watch") {
 }
 
 TEST_CASE("fanotify takes one mark for all pods, and a flood of events loses none of them") {
-  if (geteuid() != 0) return;
+  SKIP_UNLESS(geteuid() == 0, "not root");
   Tree tree{{dir("pods", {dir("quiet"), dir("loud")})}};
   boost::asio::io_context reactor{1};
   Uids changed;

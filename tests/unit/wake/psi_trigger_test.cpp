@@ -14,6 +14,7 @@
 
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
+#include "support/skip.hpp"
 #include "wake/heard_sources.hpp"
 
 namespace evictd::wake::psi_trigger_test {
@@ -50,7 +51,7 @@ PsiPlace machine(std::string file) {
   return {"the machine", [] { return os::Directory::open("/proc"); }, std::move(file)};
 }
 
-bool no_psi() { return ::geteuid() != 0 || ::access("/proc/pressure/cpu", R_OK | W_OK) != 0; }
+bool has_psi() { return ::geteuid() == 0 && ::access("/proc/pressure/cpu", R_OK | W_OK) == 0; }
 
 struct Loop : test::HeardSources, FastPolling {
   boost::asio::io_context reactor{1};
@@ -94,7 +95,8 @@ TEST_CASE("switched off there is no trigger, and a stall of 0 s is none") {
   CHECK(psi_levels(settings).empty());
 }
 
-TEST_CASE("a stall wakes a pass, says which, and hurries the others for one window" * doctest::skip(no_psi())) {
+TEST_CASE("a stall wakes a pass, says which, and hurries the others for one window") {
+  SKIP_UNLESS(has_psi(), "not root, or a kernel without PSI");
   Loop loop;
   auto psi = loop.trigger(machine("pressure/cpu"), {{.stall = 1ms, .window = 500ms}});
   psi.arm({});
@@ -138,7 +140,8 @@ TEST_CASE("a cgroup that is not there yet is waited for") {
   CHECK(psi.status().at(0).state == "waiting: no such cgroup");
 }
 
-TEST_CASE("a trigger that the kernel refuses is in no other one's way" * doctest::skip(no_psi())) {
+TEST_CASE("a trigger that the kernel refuses is in no other one's way") {
+  SKIP_UNLESS(has_psi(), "not root, or a kernel without PSI");
   Loop loop;
   // A stall cannot be longer than its window.
   auto psi = loop.trigger(machine("pressure/memory"), {{.stall = 9s, .window = 2s}, {true, 2s, 2s}});
@@ -152,7 +155,8 @@ TEST_CASE("a trigger that the kernel refuses is in no other one's way" * doctest
   CHECK(std::ranges::count_if(std::filesystem::directory_iterator("/proc/self/fd"), is_open) == 1);
 }
 
-TEST_CASE("arming again and again opens nothing twice" * doctest::skip(no_psi())) {
+TEST_CASE("arming again and again opens nothing twice") {
+  SKIP_UNLESS(has_psi(), "not root, or a kernel without PSI");
   Loop loop;
   auto psi = loop.trigger(machine("pressure/memory"), {{.stall = 2s, .window = 2s}, {true, 2s, 2s}});
   psi.arm({});

@@ -16,6 +16,7 @@
 
 #include "fixture/real_cgroup.hpp"
 #include "fixture/tree.hpp"
+#include "support/skip.hpp"
 #include "wake/heard_sources.hpp"
 
 namespace asio = boost::asio;
@@ -101,13 +102,13 @@ struct Watched : test::HeardSources {
   }
 };
 
-bool on_v1() { return !fixture::no_real_cgroups() && real_hierarchy().version() == node::CgroupVersion::v1; }
+bool on_v1() { return real_hierarchy().version() == node::CgroupVersion::v1; }
 
 }  // namespace
 
 TEST_SUITE("real cgroups") {
   TEST_CASE("the kernel tells of a level that is crossed on purpose, again and again, and nobody is woken by it") {
-    if (fixture::no_real_cgroups()) return;
+    SKIP_IF(fixture::no_real_cgroups());
     Watched watched{50ms};
     CHECK(watched.status().name == "self-test " + watched.path());
     CHECK(watched.status().state == "armed");
@@ -124,6 +125,7 @@ TEST_SUITE("real cgroups") {
   }
 
   TEST_CASE("a kernel that falls silent is noticed: all register anew, a pass begins, and the next test passes") {
+    SKIP_IF(fixture::no_real_cgroups());
     if (!on_v1()) return;
     Watched watched{50ms};
     REQUIRE(watched.passed(1));
@@ -139,6 +141,7 @@ TEST_SUITE("real cgroups") {
   }
 
   TEST_CASE("one that stays silent is said once and stays in the status until it speaks again") {
+    SKIP_IF(fixture::no_real_cgroups());
     if (!on_v1()) return;
     Watched watched{50ms};
     const auto keep_deaf = [&](const std::function<bool()>& until) {
@@ -157,6 +160,7 @@ TEST_SUITE("real cgroups") {
   }
 
   TEST_CASE("a probe that is removed, or removed and made again, is registered anew at once") {
+    SKIP_IF(fixture::no_real_cgroups());
     if (!on_v1()) return;
     Watched watched{1h};
     REQUIRE(::rmdir(watched.directory().c_str()) == 0);
@@ -170,7 +174,7 @@ TEST_SUITE("real cgroups") {
   }
 
   TEST_CASE("while memory is short nothing is tested") {
-    if (fixture::no_real_cgroups()) return;
+    SKIP_IF(fixture::no_real_cgroups());
     Watched watched{50ms};
     watched.arm(0);
     watched.reactor.run_for(500ms);

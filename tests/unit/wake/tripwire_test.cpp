@@ -19,6 +19,7 @@
 #include "fixture/tree.hpp"
 #include "node/memory_high.hpp"
 #include "os/now.hpp"
+#include "support/skip.hpp"
 #include "wake/heard_sources.hpp"
 
 namespace evictd::wake::tripwire_test {
@@ -297,7 +298,8 @@ TEST_CASE("after a self-test that failed it is registered anew") {
 
 TEST_SUITE("real cgroups") {
   TEST_CASE("the kernel tells once the pods go beyond it, holds them, and lets them go on when it is lifted") {
-    if (fixture::no_real_cgroups() || real_hierarchy().version() == node::CgroupVersion::v1) return;
+    SKIP_IF(fixture::no_real_cgroups());
+    if (real_hierarchy().version() == node::CgroupVersion::v1) return;
     const fixture::Tree notes;
     constexpr auto patience = 30s;  // an emulated processor is slow
     const RealCgroup lab{own_cgroup("-tripwire")};
