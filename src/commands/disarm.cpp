@@ -11,10 +11,16 @@
 namespace evictd::commands {
 namespace {
 
-int disarm(const app::ConfigurationFiles& files) {
-  const auto own = app::own_settings(files);
+struct Options {
+  app::ConfigurationFiles files;
+  bool if_noted = false;
+};
+
+int disarm(const Options& options) {
+  const auto own = app::own_settings(options.files);
   // What is left must go even so: this is run when an evictd has died, and nobody is there to mend a file.
   if (own.unreadable) os::log_warning("{}; the defaults say where to look", own.unreadable->message);
+  if (options.if_noted && !app::is_something_left(own.agent)) return 0;
   const auto done = app::disarm(own.agent);
   return done ? print(*done) : os::failed(done.error());
 }
@@ -27,9 +33,11 @@ Command disarm_command() {
               "Lift a fence or tripwire (notifier.v2), let go of pods that were held, and give back "
               "oom_score_adj, that an evictd left behind",
           .declare = [](CommandLine& line) {
-            const auto files = std::make_shared<app::ConfigurationFiles>();
-            add_file_options(line, *files);
-            return [files] { return disarm(*files); };
+            const auto options = std::make_shared<Options>();
+            add_file_options(line, options->files);
+            line.flag("--if-noted", "do nothing where no evictd has noted that something may be left",
+                      options->if_noted);
+            return [options] { return disarm(*options); };
           }};
 }
 

@@ -89,7 +89,7 @@ TEST_CASE("meson install puts each file below the prefix, and all of them below 
   CHECK(files_below(destination) == installed_below("/usr/local"));
   const auto unit = testbed::read_file(destination / "usr/local/lib/systemd/system/evictd.service");
   CHECK(unit.find("ExecStart=/usr/local/sbin/evictd run\n") != std::string::npos);
-  CHECK(unit.find(" exec /usr/local/sbin/evictd disarm'\n") != std::string::npos);
+  CHECK(unit.find("ExecStopPost=/usr/local/sbin/evictd disarm --if-noted\n") != std::string::npos);
 }
 
 TEST_CASE("the Debian package has all that is installed, and lintian has nothing against it") {

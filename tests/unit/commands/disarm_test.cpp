@@ -3,14 +3,18 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 #include "app/configuration.hpp"
 #include "config/yaml.hpp"
 #include "fixture/node_tree.hpp"
+#include "fixture/places.hpp"
 #include "fixture/program.hpp"
 #include "fixture/result.hpp"
 #include "node/brake.hpp"
 #include "node/hold_notes.hpp"
+#include "testbed/process.hpp"
 #include "wake/fence.hpp"
 
 namespace evictd::commands::disarm_test {
@@ -185,6 +189,23 @@ TEST_CASE("evictd's own settings are the defaults where their file cannot be rea
   REQUIRE(bad.unreadable);
   CHECK(bad.unreadable->message.starts_with(tree.path("bad.yaml").native()));
   CHECK(bad.agent.runtime_directory == config::AgentConfiguration{}.runtime_directory);
+}
+
+TEST_CASE(
+    "what the unit runs after evictd's end looks where the configuration says, and has nothing to say otherwise") {
+  const auto unit = value_of(
+      config::read_text_file(std::filesystem::path(fixture::source_root) / "tools/deploy/systemd/evictd.service"));
+  const auto begin = unit.find("ExecStopPost=") + std::string_view{"ExecStopPost="}.size();
+  auto command = unit.substr(begin, unit.find('\n', begin) - begin);
+  constexpr std::string_view installed = "/usr/sbin/evictd";
+  command.replace(command.find(installed), installed.size(), fixture::evictd_program);
+  const Node node{with_pods("max\n")};
+  command += " --config " + node.tree.path("agent.yaml").native();
+  CHECK(testbed::run({"sh", "-c", command}).empty());
+  node.tree.add("", dir("run", {file("fence", "/kubepods\n")}));
+  const auto pods = set_fence(node, "kubepods");
+  CHECK(testbed::run({"sh", "-c", command}) == "lifted the fence of /kubepods, which stood at 419430400\n");
+  CHECK_FALSE(value_of(node::read_memory_high(pods)).has_value());
 }
 
 TEST_CASE("disarm succeeds where there can be no fence") {
