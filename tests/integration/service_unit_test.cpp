@@ -1,11 +1,13 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "fixture/documents.hpp"
 #include "fixture/places.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
@@ -33,10 +35,25 @@ std::filesystem::path unit_file() {
   return std::filesystem::path(evictd::fixture::source_root) / "tools/deploy/systemd/evictd.service";
 }
 
-/// What runs a program behind the unit's walls.
-std::vector<std::string> confined(const Testbed& testbed) {
+/// What runs a program behind a unit's walls.
+std::vector<std::string> confined(const Testbed& testbed, const std::filesystem::path& unit = unit_file()) {
   const auto script = std::filesystem::path(evictd::fixture::source_root) / "tests/integration/confined";
-  return {script, unit_file(), testbed.directory(), "--"};
+  return {script, unit, testbed.directory(), "--"};
+}
+
+/// The unit with the drop-in of the manual by which it watches files by fanotify.
+std::filesystem::path unit_with_fanotify(const Testbed& testbed) {
+  auto unit = testbed.directory() / "evictd.service";
+  const auto drop_in = evictd::fixture::code_blocks_of("tools/manual/security.md", "ini").at(0).text;
+  testbed::write_file(unit, testbed::read_file(unit_file()) + drop_in);
+  return unit;
+}
+
+evictd::v1::WakeSource files_source(const Agent& agent) {
+  const auto status = agent.status();
+  const auto found = std::ranges::find(status.wake_sources(), "files", &evictd::v1::WakeSource::name);
+  REQUIRE(found != status.wake_sources().end());
+  return *found;
 }
 
 }  // namespace
@@ -93,6 +110,24 @@ TEST_CASE("behind the unit's walls the oom_score_adj of another user's process m
   command.insert(command.end(), {"/bin/sh", "-c", "echo 700 > " + file});
   testbed::run(command);
   CHECK(testbed::read_file(file) == "700\n");
+}
+
+TEST_CASE("with the drop-in that the manual has for it, one fanotify mark tells what pods write") {
+  Testbed testbed{{.node = {.memory_limit = 1 << 30}}};
+  const auto kubelet = testbed.directory() / "kubelet";
+  const std::string uid = "writer-0000-1111";
+  const auto volume = kubelet / "pods" / uid / "volumes/kubernetes.io~empty-dir/data";
+  std::filesystem::create_directories(volume);
+  const Agent agent{testbed,
+                    {.thresholds = "evictionHard: {memory.available: 100Mi}",
+                     .node = fmt::format("kubeletRoot: {}", kubelet.native()),
+                     .wrapper = confined(testbed, unit_with_fanotify(testbed))}};
+  const auto writer = testbed.cri().run_pod({.name = "writer", .uid = uid, .containers = {{.args = {"hold", "4Mi"}}}});
+  agent.wait_for_pod(uid);
+  testbed::wait_until("its files are watched", 60s, [&] { return files_source(agent).state() == "armed"; });
+  CHECK(files_source(agent).detail().starts_with("fanotify"));
+  testbed::write_file(volume / "file", "written");
+  testbed::wait_until("evictd is told", 60s, [&] { return files_source(agent).wake_ups() > 0; });
 }
 
 }  // namespace integration::service_unit_test
