@@ -88,7 +88,7 @@ share_machine() {
 share() {
   local tag=$1 caching=$2 directory=$3 socket=$work/$1.socket
   shift 3
-  "$@" "$virtiofsd" -o "$caching" -o sandbox=chroot -o log_level=warn -o source="$directory" --socket-path="$socket" \
+  "$@" "$virtiofsd" -o "$caching" -o sandbox=chroot -o source="$directory" --socket-path="$socket" \
     </dev/null >"$work/$tag.log" 2>&1 &
   await_socket "$socket" $! || die "virtiofsd does not serve $directory: $(tail -n 1 "$work/$tag.log")"
   devices+=(-chardev "socket,id=$tag,path=$socket" -device "vhost-user-fs-pci,chardev=$tag,tag=$tag")
