@@ -122,6 +122,12 @@ void NodeReport::answered(const Judgement& judgement, const std::string& body, c
   if (sent_version_ == version_) taints_written(now);
 }
 
+void NodeReport::postponed(bool at_fault, core::Instant until) {
+  const auto step = in_flight_.value_or(Step::Read);
+  in_flight_.reset();
+  if (at_fault) wait(step, until + stand_back(failures_[step]++));
+}
+
 void NodeReport::see(const std::string& body, core::Instant now) {
   view_.reset();
   auto view = parse_node(body);
@@ -143,7 +149,7 @@ void NodeReport::conditions_written(const std::string& body, core::Instant now) 
 }
 
 void NodeReport::taints_written(core::Instant now) {
-  refusals_[Step::Taints] = 0;
+  refusals_[Step::Taints] = failures_[Step::Taints] = 0;
   taints_dirty_ = false;
   if (!writes_conditions()) expect_heartbeat(now);
 }
@@ -152,7 +158,7 @@ void NodeReport::taints_written(core::Instant now) {
 void NodeReport::succeeded(Step step) {
   forget(unknown);
   forget(right_for(step));
-  refusals_[step] = 0;
+  refusals_[step] = failures_[step] = 0;
 }
 
 /// Not allowed, no such node, or not understood: the other half may still be written, this one is tried again later.
@@ -173,10 +179,14 @@ void NodeReport::refused(Step step, const Judgement& judgement, core::Instant no
                                 what, core::to_string(options_.forbidden_retry), judgement.message));
   else
     tell_once(what, fmt::format("cannot {}: {}", what, judgement.message));
+  wait(step, later);
+}
+
+void NodeReport::wait(Step step, core::Instant until) {
   switch (step) {
-    case Step::Read: not_before_ = later; break;
-    case Step::Conditions: conditions_not_before_ = later; break;
-    case Step::Taints: taints_not_before_ = later; break;
+    case Step::Read: not_before_ = until; break;
+    case Step::Conditions: conditions_not_before_ = until; break;
+    case Step::Taints: taints_not_before_ = until; break;
   }
 }
 

@@ -42,8 +42,9 @@ class NodeReport {
   [[nodiscard]] std::optional<Request> next(core::Instant now, WallTime time);
   /// The server answered `judgement` (not Busy, not Unauthorized).
   void answered(const Judgement& judgement, const std::string& body, core::Instant now);
-  /// There was no answer, or none that is about the report.
-  void postponed() { in_flight_.reset(); }
+  /// There was no answer, or none that is about the report; nothing is sent before `until`. `at_fault`: it may be the
+  /// report's fault, the other half of the node's state goes first then.
+  void postponed(bool at_fault, core::Instant until);
 
   /// When the next one is due; absent: at the next change.
   [[nodiscard]] std::optional<core::Instant> due() const;
@@ -64,6 +65,7 @@ class NodeReport {
   void conditions_written(const std::string& body, core::Instant now);
   void taints_written(core::Instant now);
   void refused(Step step, const Judgement& judgement, core::Instant now);
+  void wait(Step step, core::Instant until);
   void succeeded(Step step);
   void tell_once(std::string_view what, const std::string& line);
   void forget(std::string_view what);
@@ -85,6 +87,7 @@ class NodeReport {
   int conflicts_ = 0;  // without a success in between
   core::Instant not_before_{};
   std::map<Step, int> refusals_;  // in a row
+  std::map<Step, int> failures_;  // likewise, of the server
   core::Instant conditions_not_before_{};
   core::Instant taints_not_before_{};
   std::optional<core::Instant> heartbeat_;

@@ -21,12 +21,6 @@ using os::LogLevel;
 constexpr std::string_view strategic_merge_patch = "application/strategic-merge-patch+json";
 constexpr std::string_view plain_json = "application/json";
 
-/// How long a report that the server fails at (500, 503) lets others go first: 1 s, doubled each time, at most 1 min.
-core::Duration stand_back(int failures) {
-  return std::min<core::Duration>(std::chrono::seconds{1} * (std::int64_t{1} << std::min(failures, 6)),
-                                  std::chrono::minutes{1});
-}
-
 /// When a pod is read after its status was written. The first: its kubelet has noticed the end by then (0.3 to 1.1 s
 /// measured, kubelet 1.36). The second: its status manager's tick of 10 s has passed.
 constexpr std::array<core::Duration, 2> looks{std::chrono::seconds{1}, std::chrono::seconds{11}};

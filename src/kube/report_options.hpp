@@ -58,4 +58,9 @@ struct ReportOptions {
   }
 };
 
+/// How long a report that the server fails at (500, 503) lets others go first: 1 s, doubled each time, at most 1 min.
+[[nodiscard]] constexpr core::Duration stand_back(int failures) {
+  return std::min<core::Duration>(std::chrono::seconds{1} * (1 << std::min(failures, 6)), std::chrono::minutes{1});
+}
+
 }  // namespace evictd::kube

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/duration.hpp"
@@ -43,13 +44,13 @@ void ReportQueue::node_shutdown(const NodeShutdown& shutdown, core::Instant now,
 
 std::optional<Request> ReportQueue::next(core::Instant now, WallTime time) {
   if (in_flight_ != Sender::Nobody || now < paused_until_) return std::nullopt;
-  if (auto call = node_.next(now, time)) {
-    in_flight_ = Sender::Node;
-    return call;
-  }
-  auto call = pods_.next(now);
-  if (call) in_flight_ = Sender::Pods;
-  return call;
+  using enum Sender;
+  for (const auto sender : pods_first_ ? std::array{Pods, Node} : std::array{Node, Pods})
+    if (auto call = sender == Node ? node_.next(now, time) : pods_.next(now)) {
+      in_flight_ = sender;
+      return call;
+    }
+  return std::nullopt;
 }
 
 void ReportQueue::answered(const Result<Response>& answer, core::Instant now) {
@@ -64,6 +65,7 @@ void ReportQueue::answered(const Result<Response>& answer, core::Instant now) {
     default: break;
   }
   heard(now);
+  pods_first_ = false;
   const bool refused = judgement.verdict == Verdict::Forbidden || judgement.verdict == Verdict::Rejected;
   if (refused) {
     last_failure_ = now;
@@ -82,8 +84,10 @@ void ReportQueue::failed(const std::string& why, std::optional<core::Duration> r
   last_failure_ = now;
   last_error_ = why;
   paused_until_ = now + retry_.failed(now, retry_after);
-  if (std::exchange(in_flight_, Sender::Nobody) == Sender::Node)
-    node_.postponed();
+  const auto sender = std::exchange(in_flight_, Sender::Nobody);
+  pods_first_ = at_fault && sender == Sender::Node;
+  if (sender == Sender::Node)
+    node_.postponed(at_fault, paused_until_);
   else
     pods_.postponed(at_fault, now);
   if (!away_) tell_(LogLevel::Warning, fmt::format("reports to the API server wait: {}", why));

@@ -30,7 +30,8 @@ struct ReportStatus {
 };
 
 /// Everything evictd tells the API server, one request at a time: the node's state first (a replacement must not be
-/// scheduled here again), then evictions and Events in their order.
+/// scheduled here again), then evictions and Events in their order; where the server fails at a request about the node
+/// one of the others comes first: it may fail at nothing else.
 ///
 /// Pure: it has no clock and does no I/O, `send what next() says and tell answered() what came of it`. A request whose
 /// answer is lost is sent again; each is made so that this changes nothing (a patch with the same bytes and the pod's
@@ -81,6 +82,7 @@ class ReportQueue {
   PodReports pods_;
   RetryDelay retry_;
   Sender in_flight_ = Sender::Nobody;
+  bool pods_first_ = false;  // the last request was about the node, and the server failed at it
   core::Instant paused_until_{};
   bool away_ = false;  // told that the server is
   std::optional<core::Instant> last_success_;

@@ -264,6 +264,26 @@ TEST_CASE("a right that is missing for one half does not keep the other back") {
   }
 }
 
+TEST_CASE("conditions that the server fails at do not keep the taints back, and are written later") {
+  Reported node{NodeConditionMode::Conditions};
+  node.set({MemoryPressure}, 0s);
+  const auto read = node.report.next(at(0s), wall(0s));
+  REQUIRE(read.has_value());
+  const auto response = node.server.handle(*read);
+  node.report.answered(judge(response), response.body, at(0s));
+  REQUIRE(node.report.next(at(0s), wall(0s)).value_or(Request{}).target.ends_with("/status"));
+  node.report.postponed(true, at(500ms));
+  CHECK(node.report.due() == at(0s));  // the taints
+  CHECK(node.send(500ms) == 1);
+  CHECK(node.has_taint("node.kubernetes.io/memory-pressure"));
+  CHECK(node.report.due() == at(1500ms));
+  REQUIRE(node.report.next(at(1500ms), wall(1500ms)).value_or(Request{}).target.ends_with("/status"));
+  node.report.postponed(true, at(2s));
+  CHECK(node.report.due() == at(4s));  // longer each time
+  CHECK(node.send(4s) == 1);
+  CHECK(node.server.node.conditions.at("MemoryPressure") == "True");
+}
+
 TEST_CASE("a node that is not registered yet is told of once and awaited") {
   Reported node{NodeConditionMode::Conditions};
   node.server.node_name = "somebody else";

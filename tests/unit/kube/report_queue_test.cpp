@@ -122,6 +122,36 @@ TEST_CASE("a server that fails at one report is asked for another after the paus
   CHECK(queue.told == std::vector<std::string>{"reports to the API server wait: webhook failed (500)"});
 }
 
+TEST_CASE("a server that fails at the node's state is told of pods after each pause, however long it is") {
+  Queue queue{{.node_conditions = NodeConditionMode::Conditions}};
+  queue.queue.evicted(eviction("a", "1"), at(0s));
+  queue.queue.node_conditions({MemoryPressure}, at(0s), wall(at(0s)));
+  const Response failing{.status = 503, .retry_after = 10s};
+  SUBCASE("it is not even read") {
+    CHECK(queue.next(0s) == "GET /api/v1/nodes/node-1");
+    queue.answer(failing, 0s);
+    CHECK(queue.next(11s) == "PATCH /api/v1/namespaces/default/pods/a/status");
+  }
+  SUBCASE("conditions and taints are both refused by a webhook") {
+    queue.next(0s);
+    queue.answer(Response{.status = 200, .body = R"({"metadata": {"resourceVersion": "1"}})"}, 0s);
+    CHECK(queue.next(0s) == "PATCH /api/v1/nodes/node-1/status");
+    queue.answer(failing, 0s);
+    CHECK(queue.next(11s) == "PATCH /api/v1/namespaces/default/pods/a/status");
+    queue.answer(ok, 11s);
+    CHECK(queue.next(11s) == "PATCH /api/v1/nodes/node-1");
+    queue.answer(failing, 11s);
+    CHECK(queue.next(22s) == "POST /api/v1/namespaces/default/events");
+    queue.answer(ok, 22s);
+    CHECK(queue.next(22s) == "PATCH /api/v1/nodes/node-1/status");
+  }
+  SUBCASE("where it does not answer at all it is told of the node first all the same") {
+    queue.next(0s);
+    queue.answer(lost(), 0s);
+    CHECK(queue.next(1s) == "GET /api/v1/nodes/node-1");
+  }
+}
+
 TEST_CASE("credentials that are not accepted pause everything and keep the report") {
   Queue queue;
   queue.queue.evicted(eviction("a", "1"), at(0s));
