@@ -115,7 +115,8 @@ std::vector<state::SavedEviction> EvictionRecords::to_save() const {
   for (const auto& [uid, record] : under_way_) saved.push_back({.record = &record});
 
   std::vector<const Evicted*> latest;
-  for (const auto& [uid, evicted] : evicted_) latest.push_back(&evicted);
+  for (const auto& [uid, evicted] : evicted_)
+    if (!evicted.returned) latest.push_back(&evicted);
   const auto count = std::min(latest.size(), most_evicted_saved);
   std::ranges::partial_sort(latest, latest.begin() + static_cast<std::ptrdiff_t>(count), std::greater{},
                             [](const Evicted* evicted) { return evicted->until; });

@@ -101,6 +101,19 @@ TEST_CASE("a pod may have returned when a list that was asked for after its end 
   CHECK(records.ended_before(now + 3s, now + 3s).empty());
 }
 
+TEST_CASE("of a pod that runs again the next evictd tells nobody that it went, unless it goes again") {
+  EvictionRecords records;
+  records.begin(record("a", 7));
+  static_cast<void>(records.end("a", now));
+  records.returned("a");
+  CHECK(records.knows(pods::NamedUid{"a"}));
+  CHECK(records.to_save().empty());
+  records.begin(record("a", 8));
+  static_cast<void>(records.end("a", now + 1s));
+  REQUIRE(records.to_save().size() == 1);
+  CHECK(records.to_save().front().record->id == 8);
+}
+
 TEST_CASE("what settles while a pod's cgroup is awaited has settled when that is over") {
   EvictionRecords records;
   records.begin(record("a"));
