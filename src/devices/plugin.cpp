@@ -30,8 +30,8 @@ Error error_of_call(const grpc::Status& status, std::chrono::milliseconds deadli
 
 }  // namespace
 
-Plugin::Plugin(const asio::any_io_executor& reactor, std::string resource, os::FileDescriptor connection)
-    : resource_(std::move(resource)), connection_(rpc::Connection::begin(reactor, std::move(connection))) {}
+Plugin::Plugin(const asio::any_io_executor& reactor, Registration registration, os::FileDescriptor connection)
+    : registration_(std::move(registration)), connection_(rpc::Connection::begin(reactor, std::move(connection))) {}
 
 void Plugin::close() {
   closed_ = true;
@@ -41,7 +41,7 @@ void Plugin::close() {
 template <class Response>
 Plugin::Answer<Response> Plugin::call(Self self, std::string_view method, std::string request,
                                       std::chrono::milliseconds deadline) {
-  if (self->closed_) co_return fail(fmt::format("endpoint of {} has been stopped", self->resource_));
+  if (self->closed_) co_return fail(fmt::format("endpoint of {} has been stopped", self->resource()));
   auto answer = co_await rpc::call(self->connection_, path_of(method), std::move(request), deadline, largest_message);
   Response response;
   if (answer.status.ok() && !response.ParseFromString(answer.message))
@@ -81,6 +81,11 @@ asio::awaitable<std::optional<::v1beta1::ListAndWatchResponse>> Plugin::next_lis
   std::optional<::v1beta1::ListAndWatchResponse> list;
   if (bytes && !list.emplace().ParseFromString(*bytes)) list.reset();
   co_return list;
+}
+
+asio::awaitable<bool> Plugin::until_refused(Self self) {
+  co_await self->connection_->until_lost();
+  co_return !self->connection_->has_ended();
 }
 
 }  // namespace evictd::devices

@@ -10,21 +10,23 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "devices/registration.hpp"
 #include "os/file_descriptor.hpp"
 #include "rpc/connection.hpp"
 #include "rpc/exchange.hpp"
 
 namespace evictd::devices {
 
-/// One plugin that has registered: its connection, which is never made anew (a plugin that starts again registers
-/// again), and the calls over it. On the reactor; what is under way shares it.
+/// One plugin that has registered: its connection, and the calls over it. Another connection is another plugin. On the
+/// reactor; what is under way shares it.
 class Plugin {
  public:
-  Plugin(const boost::asio::any_io_executor& reactor, std::string resource, os::FileDescriptor connection);
+  Plugin(const boost::asio::any_io_executor& reactor, Registration registration, os::FileDescriptor connection);
   Plugin(const Plugin&) = delete;
   Plugin& operator=(const Plugin&) = delete;
 
-  [[nodiscard]] const std::string& resource() const { return resource_; }
+  [[nodiscard]] const Registration& registration() const { return registration_; }
+  [[nodiscard]] const std::string& resource() const { return registration_.resource; }
 
   /// Ends all calls and the connection. Later calls fail.
   void close();
@@ -49,8 +51,12 @@ class Plugin {
   /// or sent what is no list.
   static boost::asio::awaitable<std::optional<::v1beta1::ListAndWatchResponse>> next_list(Self self);
 
+  /// Completes once no new call can be made. True: those under way go on, for its server only wants no more over this
+  /// connection (gRPC: GOAWAY, as at the connection's greatest age). It may take for ever.
+  static boost::asio::awaitable<bool> until_refused(Self self);
+
  private:
-  std::string resource_;
+  Registration registration_;
   std::shared_ptr<rpc::Connection> connection_;
   std::shared_ptr<rpc::Exchange> list_;  ///< null before the first next_list()
   ::v1beta1::DevicePluginOptions options_;

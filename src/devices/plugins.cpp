@@ -50,7 +50,9 @@ class Plugins::Table : public std::enable_shared_from_this<Table> {
   void when_resources_change(std::function<void()> call) { resources_changed_ = std::move(call); }
   [[nodiscard]] const admission::DevicesByResource& devices() const { return devices_; }
 
-  static asio::awaitable<Result<void>> add(std::shared_ptr<Table> self, Registration registration);
+  /// `before`: the plugin in whose place it is to be taken up, if that still serves the resource; null: in anybody's.
+  static asio::awaitable<Result<void>> add(std::shared_ptr<Table> self, Registration registration,
+                                           std::shared_ptr<Plugin> before = nullptr);
 
   [[nodiscard]] const PluginsOptions& options() const { return options_; }
   /// The plugin that serves the resource now, or why there is none.
@@ -69,6 +71,7 @@ class Plugins::Table : public std::enable_shared_from_this<Table> {
   [[nodiscard]] Result<void> check(const Registration& registration) const;
   void take_up(const std::shared_ptr<Plugin>& plugin);
   static asio::awaitable<void> listen(std::shared_ptr<Table> self, std::shared_ptr<Plugin> plugin);
+  static asio::awaitable<void> connect_again(std::shared_ptr<Table> self, std::shared_ptr<Plugin> plugin);
   [[nodiscard]] Result<admission::DeviceGroup> read_list(const std::string& resource,
                                                          const ::v1beta1::ListAndWatchResponse& message) const;
   void told(const std::string& resource, admission::DeviceGroup group);
@@ -125,7 +128,8 @@ Result<void> Plugins::Table::check(const Registration& registration) const {
   return {};
 }
 
-asio::awaitable<Result<void>> Plugins::Table::add(std::shared_ptr<Table> self, Registration registration) {
+asio::awaitable<Result<void>> Plugins::Table::add(std::shared_ptr<Table> self, Registration registration,
+                                                  std::shared_ptr<Plugin> before) {
   if (auto right = self->check(registration); !right) co_return std::unexpected(right.error());
   const auto workers = self->files_.get_executor();
   const auto end = os::now() + self->options_.patience;
@@ -137,12 +141,13 @@ asio::awaitable<Result<void>> Plugins::Table::add(std::shared_ptr<Table> self, R
   if (!*connection) co_return fail((*connection).error(), "failed to dial device plugin");
   if (self->closed_) co_return fail("evictd shuts down");
 
-  const auto plugin = std::make_shared<Plugin>(self->reactor_, registration.resource, *std::move(*connection));
+  const auto plugin = std::make_shared<Plugin>(self->reactor_, registration, *std::move(*connection));
   std::erase_if(self->connected_, [](const auto& weak) { return weak.expired(); });
   self->connected_.push_back(plugin);
   const auto options = co_await Plugin::ask_options(plugin, self->options_.patience);
   auto right = self->check(registration);  // others may have registered meanwhile
   if (!options) right = fail(options.error(), "failed to get device plugin options");
+  if (before && !self->is_current(before)) right = fail("it has gone, or registered again");
   if (!right) {
     plugin->close();
     co_return right;
@@ -164,11 +169,12 @@ void Plugins::Table::take_up(const std::shared_ptr<Plugin>& plugin) {
   auto& group = devices_[resource];
   if (group == nullptr) group = std::make_shared<const admission::DeviceGroup>();
   if (is_new && resources_changed_) resources_changed_();
-  async::spawn_contained(reactor_, listen(shared_from_this(), plugin),
-                         [self = shared_from_this(), plugin](const std::string& reason) {
-                           self->remark("the devices of {} cannot be followed: {}", plugin->resource(), reason);
-                           self->gone(plugin);
-                         });
+  const auto give_up = [self = shared_from_this(), plugin](const std::string& reason) {
+    self->remark("the devices of {} cannot be followed: {}", plugin->resource(), reason);
+    self->gone(plugin);
+  };
+  async::spawn_contained(reactor_, listen(shared_from_this(), plugin), give_up);
+  async::spawn_contained(reactor_, connect_again(shared_from_this(), plugin), give_up);
 }
 
 asio::awaitable<void> Plugins::Table::listen(std::shared_ptr<Table> self, std::shared_ptr<Plugin> plugin) {
@@ -187,6 +193,18 @@ asio::awaitable<void> Plugins::Table::listen(std::shared_ptr<Table> self, std::s
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   }
   self->gone(plugin);
+}
+
+/// A server that goes on telling its devices, but takes no calls any more, may take them over another connection. One
+/// that does not has gone: nothing of its devices could be allocated.
+asio::awaitable<void> Plugins::Table::connect_again(std::shared_ptr<Table> self, std::shared_ptr<Plugin> plugin) {
+  const bool goes_on = co_await Plugin::until_refused(plugin);
+  if (!goes_on) co_return;  // listen() hears of it
+  asio::steady_timer pause{self->reactor_, pause_between_lists};
+  co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+  if (!self->is_current(plugin)) co_return;
+  const auto added = co_await add(self, plugin->registration(), plugin);
+  if (!added) self->gone(plugin);
 }
 
 bool Plugins::Table::is_current(const std::shared_ptr<Plugin>& plugin) const {

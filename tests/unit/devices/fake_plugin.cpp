@@ -129,6 +129,8 @@ void FakePlugin::start() {
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix:" + socket_, grpc::InsecureServerCredentials());
   builder.RegisterService(service_.get());
+  if (longest_connection_)
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, static_cast<int>(longest_connection_->count()));
   server_ = builder.BuildAndStart();
   if (!server_) throw std::runtime_error("cannot serve on " + socket_);
 }

@@ -2,11 +2,13 @@
 #include <deviceplugin.grpc.pb.h>
 #include <grpcpp/server.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -27,6 +29,8 @@ class FakePlugin {
   FakePlugin(const FakePlugin&) = delete;
   FakePlugin& operator=(const FakePlugin&) = delete;
 
+  /// Its server lets each connection make calls for about so long; those under way go on. Before start().
+  void limit_connections(std::chrono::milliseconds age) { longest_connection_ = age; }
   void start();
   /// As if it were killed: calls under way break, the socket is gone.
   void stop();
@@ -53,6 +57,7 @@ class FakePlugin {
   class Service;
   struct State;
   std::string socket_;
+  std::optional<std::chrono::milliseconds> longest_connection_;
   std::unique_ptr<State> state_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<grpc::Server> server_;

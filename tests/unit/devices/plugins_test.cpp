@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -339,6 +340,27 @@ TEST_CASE("a plugin that hangs in Allocate is given up; others are asked meanwhi
   CHECK_FALSE(ended);
   still_hanging.stop();
   CHECK(test::run_until(patient.reactor, [&] { return ended; }));
+}
+
+TEST_CASE("a plugin whose server takes no more calls over a connection is asked over another, or has gone") {
+  Scene scene;
+  FakePlugin plugin{scene.directory / "gpu.sock"};
+  plugin.limit_connections(300ms);
+  plugin.tell({plugin_device("a", {0}), plugin_device("b", {1})});
+  plugin.start();
+  REQUIRE(scene.add().has_value());
+  REQUIRE(scene.comes_to_have(two));
+  SUBCASE("it takes another") {
+    const auto listened_to = [&] { return std::ranges::count(plugin.calls(), "ListAndWatch"); };
+    CHECK(test::run_until(scene.reactor, [&] { return listened_to() >= 3; }));
+    CHECK(*scene.group() == two);
+    CHECK(test::run_until(scene.reactor,
+                          [&] { return test::run(scene.reactor, scene.plugins->allocate(gpu, {"a"})).has_value(); }));
+  }
+  SUBCASE("it takes none") {
+    std::filesystem::remove(scene.directory / "gpu.sock");
+    CHECK(scene.comes_to_have(two_lost));
+  }
 }
 
 TEST_CASE("resources of the configuration, and those that are none of plugins, are no plugin's") {
