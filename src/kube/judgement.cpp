@@ -47,8 +47,10 @@ Verdict verdict_of(int code, const StatusObject& status) {
 
 Judgement judge(const Response& response) {
   if (response.is_success()) return {};
-  const auto status = parse_status(response.body);
-  const auto verdict = verdict_of(response.status, status);
+  const auto given = parse_status(response.body);
+  const auto status = given.value_or(StatusObject{});
+  auto verdict = verdict_of(response.status, status);
+  if (!given && (verdict == Verdict::NotFound || verdict == Verdict::Rejected)) verdict = Verdict::Busy;
   auto message = status.message.empty() ? fmt::format("status {}", response.status)
                                         : fmt::format("{} ({})", status.message, response.status);
   return {verdict, std::move(message)};

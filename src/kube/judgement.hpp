@@ -30,7 +30,8 @@ struct Judgement {
 /// - 422 about metadata.uid alone is AnotherPod: that is how the API server refuses a patch that carries another uid
 ///   (ValidateObjectMetaUpdate: "field is immutable").
 /// - 403 in a namespace that is being deleted is NotFound (cause NamespaceTerminating).
-/// - 408, 429 and 5xx are Busy.
+/// - 408, 429 and 5xx are Busy, and so is what would end a report without a Status in the body: a proxy in between said
+///   it, which knows nothing of the object.
 [[nodiscard]] Judgement judge(const Response& response);
 
 }  // namespace evictd::kube

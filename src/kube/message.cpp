@@ -11,7 +11,7 @@ namespace evictd::kube {
 std::string describe(const Response& response) {
   const auto reason = boost::beast::http::obsolete_reason(static_cast<boost::beast::http::status>(response.status));
   auto text = fmt::format("{} {}", response.status, std::string_view(reason.data(), reason.size()));
-  auto message = core::printable(parse_status(response.body).message);
+  auto message = core::printable(parse_status(response.body).value_or(StatusObject{}).message);
   constexpr std::size_t longest = 400;
   if (message.size() > longest) message = std::string(core::beginning(message, longest)) + "…";
   return message.empty() ? text : text + ": " + message;

@@ -60,8 +60,11 @@ void ReportQueue::answered(const Result<Response>& answer, core::Instant now) {
     // The client reads its token anew for each try; here it is only waited for.
     case Verdict::Unauthorized:
       return failed("the API server does not accept evictd's credentials: " + judgement.message, {}, false, now);
-    // Too many requests are no request's fault; an error inside the server may be this one request's.
-    case Verdict::Busy: return failed(judgement.message, answer->retry_after, answer->status >= 500, now);
+    // Too many requests are no request's fault; an error of the server's or of a proxy's may be this one request's.
+    case Verdict::Busy: {
+      const bool at_fault = answer->status != 408 && answer->status != 429;
+      return failed(judgement.message, answer->retry_after, at_fault, now);
+    }
     default: break;
   }
   heard(now);

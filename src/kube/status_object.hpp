@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,8 @@ struct StatusObject {
   std::vector<StatusCause> causes{};
 };
 
-/// Empty if the body is none: a proxy in between answers with anything. Nor is one of more than 64 KiB read, since this
-/// is done on the reactor.
-[[nodiscard]] StatusObject parse_status(std::string_view body);
+/// Nothing if the body is none: a proxy in between answers with anything. Nor is one of more than 64 KiB read, since
+/// this is done on the reactor.
+[[nodiscard]] std::optional<StatusObject> parse_status(std::string_view body);
 
 }  // namespace evictd::kube

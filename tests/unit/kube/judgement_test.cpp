@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 namespace evictd::kube::judgement_test {
 namespace {
 
@@ -25,6 +27,16 @@ TEST_CASE("what a report makes of an answer follows from its code, and from what
   CHECK(verdict(status(405, "MethodNotAllowed", "")) == Verdict::Rejected);
   for (const auto code : {408, 429, 500, 502, 503, 504})
     CHECK_MESSAGE(verdict({.status = code, .body = "<html>"}) == Verdict::Busy, code);
+}
+
+TEST_CASE("what is not the API server's own word ends no report: a proxy's page may be another one soon") {
+  for (const auto code : {302, 400, 404, 405, 410, 413, 422})
+    for (const std::string body : {"", "404 page not found", R"({"kind":"Pod"})"}) {
+      CAPTURE(code);
+      CAPTURE(body);
+      CHECK(verdict({.status = code, .body = body}) == Verdict::Busy);
+    }
+  CHECK(verdict({.status = 403, .body = "<html>"}) == Verdict::Forbidden);
 }
 
 TEST_CASE("a conflict is another pod, an object that exists, or a second writer") {

@@ -122,6 +122,18 @@ TEST_CASE("a server that fails at one report is asked for another after the paus
   CHECK(queue.told == std::vector<std::string>{"reports to the API server wait: webhook failed (500)"});
 }
 
+TEST_CASE("a report that a proxy refuses waits for a better answer, and others go first") {
+  Queue queue;
+  queue.queue.evicted(eviction("a", "1"), at(0s));
+  queue.queue.evicted(eviction("b", "2"), at(0s));
+  CHECK(queue.next(0s).ends_with("pods/a/status"));
+  queue.answer(Response{.status = 404, .body = "404 page not found"}, 0s);
+  CHECK(queue.next(500ms).ends_with("pods/b/status"));
+  queue.answer(refusal(404, "NotFound", "pods \"b\" not found"), 500ms);
+  CHECK(queue.queue.status().written.gone == 1);
+  CHECK(queue.queue.status().waiting == 3);  // the Event of b may be told all the same
+}
+
 TEST_CASE("a server that fails at the node's state is told of pods after each pause, however long it is") {
   Queue queue{{.node_conditions = NodeConditionMode::Conditions}};
   queue.queue.evicted(eviction("a", "1"), at(0s));
