@@ -18,7 +18,6 @@
 namespace evictd::wake::inotify_trees_test {
 namespace {
 
-namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using fixture::dir;
 using fixture::file;
@@ -44,7 +43,7 @@ struct Pods {
   }
   /// So many directories, one in the other.
   std::string nest(std::string directory, std::size_t levels) {
-    for (std::size_t level = 0; level < levels; ++level) fs::create_directory(directory += "/d");
+    for (std::size_t level = 0; level < levels; ++level) std::filesystem::create_directory(directory += "/d");
     return directory;
   }
 
@@ -70,7 +69,7 @@ TEST_CASE("a pod that nests its directories is watched so deep and no deeper") {
 TEST_CASE("very many directories deep in a pod's tree take no more memory than the text of their paths") {
   Pods pods{{dir("a")}};
   const auto deep = pods.nest(pods.tree.path("a").native(), InotifyTrees::longest_path / 2 - 10);
-  for (int i = 0; i < 2'000; ++i) fs::create_directory(fmt::format("{}/{}", deep, i));
+  for (int i = 0; i < 2'000; ++i) std::filesystem::create_directory(fmt::format("{}/{}", deep, i));
   pods.nest(deep, 50);
   std::ofstream{"/proc/self/clear_refs"} << 5;  // the peak begins anew
   const auto before = status_number("VmRSS:");
@@ -87,7 +86,7 @@ TEST_CASE("all pods together have half of the watches that a user may have, and 
   const auto watched = pods.watch({"a", "b"});
   REQUIRE_FALSE(watched);
   CHECK(watched.error().message.contains("fs.inotify.max_user_watches"));
-  fs::create_directory(pods.tree.path("a/late"));
+  std::filesystem::create_directory(pods.tree.path("a/late"));
   pods.reactor.run_for(300ms);
   CHECK(pods.trees.watches() == 4);
   CHECK(fixture::inotify_watches() == before + 4);
