@@ -12,8 +12,9 @@ namespace evictd::admission {
 
 /// What is asked about. (kubelet 1.36: lifecycle.PodAdmitAttributes.Operation)
 enum class Operation : std::uint8_t {
-  Add,     ///< the pod is to come
-  Resize,  ///< it is there, and its requests and limits are to become these
+  Add,      ///< the pod is to come
+  Resize,   ///< it is there, and its requests and limits are to become these
+  Restart,  ///< it is there, and one of its containers is made anew: a kubelet asks nobody, evictd what it is given
 };
 
 /// Why a resize is not admitted, as the kubelet writes it into the condition PodResizePending.
@@ -55,7 +56,7 @@ class AdmissionHandler {
   /// How operators know it: "eviction", "sysctl", …
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// Whether it has a say in it.
-  [[nodiscard]] virtual bool is_asked(Operation /*operation*/) const { return true; }
+  [[nodiscard]] virtual bool is_asked(Operation operation) const { return operation != Operation::Restart; }
   [[nodiscard]] virtual Verdict admit(const Attributes& attributes) = 0;
 };
 

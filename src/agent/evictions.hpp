@@ -97,6 +97,8 @@ class Evictions {
   [[nodiscard]] std::uint64_t count() const { return count_; }
   /// Whether the pod went, and is not known to run again: nothing of it counts any more, whatever lists still say.
   [[nodiscard]] bool has_ended(std::string_view uid) const { return parts_.records.has_ended(uid); }
+  /// Whether the pod is on its way out.
+  [[nodiscard]] bool is_under_way(std::string_view uid) const { return parts_.records.contains(uid); }
   /// How many pods are on their way out.
   [[nodiscard]] std::size_t under_way() const { return parts_.records.under_way().size(); }
   /// What every pod on its way out still gives back, measured now. A pod that cannot be measured is left out: while

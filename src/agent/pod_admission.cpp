@@ -75,7 +75,8 @@ PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations, admi
   parts_.pods.tell(*this);
 }
 
-std::optional<v1::AdmitResponse> PodAdmission::admit(const core::PodPtr& pod, const Task* reserving, Occupancy& there,
+std::optional<v1::AdmitResponse> PodAdmission::admit(const core::PodPtr& pod, admission::Operation operation,
+                                                     const Task* reserving, Occupancy& there,
                                                      admission::NodeSnapshot& node, Waiting& waiting) {
   for (auto* pods : {&there.now, &there.pods}) {
     leave_out(*pods, *pod);
@@ -83,7 +84,7 @@ std::optional<v1::AdmitResponse> PodAdmission::admit(const core::PodPtr& pod, co
   }
   node.allocations = there.allocations;
   admission::add_plugin_capacity(node);
-  auto decision = parts_.chain.admit({.pod = *pod, .other_pods = there.pods, .node = node});
+  auto decision = parts_.chain.admit({.pod = *pod, .other_pods = there.pods, .node = node, .operation = operation});
   const bool admitted = decision.verdict.admitted;
   if (reserving != nullptr && admitted && !has_room(*pod, decision, there, node)) {
     wait_for_room(pod, decision.verdict, waiting);
@@ -100,6 +101,17 @@ std::optional<v1::AdmitResponse> PodAdmission::admit(const core::PodPtr& pod, co
   }
   if (reserving == nullptr) leave_out_edits(decision.verdict.allocation);
   return describe(*pod, decision);
+}
+
+admission::Operation PodAdmission::operation_for(const core::Pod& pod, const api::AdmissionRequest& asked) const {
+  using enum admission::Operation;
+  if (!asked.from_runtime || asked.container.empty()) return Add;
+  if (parts_.evictions.is_under_way(pod.uid) || parts_.evictions.has_ended(pod.uid)) return Add;
+  const auto listed = parts_.pods.find(pod.uid);
+  const bool had_one = listed && std::ranges::any_of(listed->containers, [&](const pods::RuntimeContainer& container) {
+                         return container.name == asked.container;
+                       });
+  return had_one ? Restart : Add;
 }
 
 /// It fits beside all that are there, those included that go for others, and beside all that wait. A container's update
@@ -146,7 +158,8 @@ bool PodAdmission::has_room(const core::Pod& pod, const admission::Decision& dec
                             const admission::NodeSnapshot& node) const {
   if (!decision.verdict.preempted.empty()) return false;
   if (!preemptions_.any_awaited()) return true;
-  const auto now = parts_.chain.admit({.pod = pod, .other_pods = there.now, .node = node});
+  const auto now =
+      parts_.chain.admit({.pod = pod, .other_pods = there.now, .node = node, .operation = decision.operation});
   return now.verdict.admitted && now.verdict.preempted.empty();
 }
 

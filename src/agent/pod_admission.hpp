@@ -40,6 +40,9 @@ namespace evictd::agent {
 /// beside one that did not end in time. A kubelet asks about no other pod meanwhile. Here those wait that fit only once
 /// the room is made, and beside the pods that wait already; those that fit now are admitted.
 ///
+/// A container that is made anew in a pod that runs and stays is only given what it has: a kubelet's handlers are asked
+/// once for a pod, and may object to one that is there.
+///
 /// A resize has nobody go and waits for nobody. Once it is reserved the pod counts as it is to be, until it is gone or
 /// whoever tells of it tells something else of its requests than before. One that is deferred is forgotten: a kubelet
 /// would ask again by itself, here whoever wants it does.
@@ -110,8 +113,10 @@ class PodAdmission final : private PodListener {
   [[nodiscard]] Occupancy occupancy(const Waiting& own) const;
   /// `reserving`: the task for which the admission takes effect; null: it does not. Nothing: the pod waits for room
   /// from now on.
-  [[nodiscard]] std::optional<v1::AdmitResponse> admit(const core::PodPtr& pod, const Task* reserving, Occupancy& there,
+  [[nodiscard]] std::optional<v1::AdmitResponse> admit(const core::PodPtr& pod, admission::Operation operation,
+                                                       const Task* reserving, Occupancy& there,
                                                        admission::NodeSnapshot& node, Waiting& waiting);
+  [[nodiscard]] admission::Operation operation_for(const core::Pod& pod, const api::AdmissionRequest& asked) const;
   /// The same of a resize, which waits for nobody.
   [[nodiscard]] v1::AdmitResponse resize(const api::AdmissionRequest& asked, Task* reserving, Occupancy& there,
                                          admission::NodeSnapshot& node);

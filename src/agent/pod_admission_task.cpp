@@ -67,7 +67,8 @@ asio::awaitable<void> PodAdmission::Task::prepare(const api::Departure& departur
 std::optional<admission::DeviceQuestion> PodAdmission::Task::open_question() {
   if (!asks_others() || !may_go_on()) return std::nullopt;
   look();
-  static_cast<void>(admission_.admit(next_pod(), nullptr, *there_, node_, waiting_));
+  const auto pod = next_pod();
+  static_cast<void>(admission_.admit(pod, operation_for(*pod), nullptr, *there_, node_, waiting_));
   return wishes_.take_open();
 }
 
@@ -101,7 +102,7 @@ std::optional<v1::AdmitResponse> PodAdmission::Task::decide() {
     return admission_.refuse(*pod_, admission::Refusal::unexpected("another admission of the pod, which is under way"),
                              preempted_);
   }
-  return admission_.admit(pod_, reserve_ ? this : nullptr, *there_, node_, waiting_);
+  return admission_.admit(pod_, operation_for(*pod_), reserve_ ? this : nullptr, *there_, node_, waiting_);
 }
 
 void PodAdmission::Task::look() {

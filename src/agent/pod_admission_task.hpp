@@ -45,6 +45,9 @@ class PodAdmission::Task final : public api::AdmissionTask {
   /// Then pods are decided one by one, since each may be rejected after all.
   [[nodiscard]] bool asks_plugins() const { return reserve_ && admission_.parts_.plugins != nullptr; }
   [[nodiscard]] core::PodPtr next_pod() const { return admission_.complete((*asked_)[next_]); }
+  [[nodiscard]] admission::Operation operation_for(const core::Pod& pod) const {
+    return admission_.operation_for(pod, (*asked_)[next_]);
+  }
   [[nodiscard]] bool may_go_on() const { return waiting_.pod == nullptr || admission_.may_go_on(waiting_); }
   /// What the next decision would hang on, were it made now.
   [[nodiscard]] std::optional<admission::DeviceQuestion> open_question();

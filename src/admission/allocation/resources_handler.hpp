@@ -15,6 +15,7 @@ class ResourcesHandler final : public AdmissionHandler {
   explicit ResourcesHandler(ResourceAllocator allocator) : allocator_(std::move(allocator)) {}
 
   [[nodiscard]] std::string_view name() const override { return "resources"; }
+  [[nodiscard]] bool is_asked(Operation /*operation*/) const override { return true; }
   [[nodiscard]] Verdict admit(const Attributes& attributes) override;
 
  private:

@@ -93,6 +93,11 @@ struct Scene {
     asked->push_back({.pod = std::move(desired), .resize = true});
     return answer(asked, reserve).front();
   }
+  v1::AdmitResponse make_container(core::Pod pod, std::string container) {
+    auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
+    asked->push_back({.pod = std::move(pod), .from_runtime = true, .container = std::move(container)});
+    return answer(asked, true).front();
+  }
   v1::AdmitResponse update(std::string container, pods::LinuxResources resources) {
     auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
     asked->push_back({.pod = {}, .from_runtime = true, .resize = true});

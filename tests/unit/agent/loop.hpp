@@ -132,7 +132,7 @@ struct Loop {
   cri::Client runtime{reactor.get_executor(), endpoint};
   evict::NodeReclaimer reclaimer{runtime};
   pods::CriPods listed{runtime, std::int64_t{8} << 30, pods::TrustedNamespaces{{}}};
-  pods::Catalog catalog{"", pods::TrustedNamespaces{{}}};
+  pods::Catalog catalog{"", pods::TrustedNamespaces{{"kube-system"}}};
   UnlistedPods unlisted{{.hierarchy = hierarchy,
                          .pods_cgroup = "/kubepods",
                          .proc = tree.path("proc").native(),

@@ -317,4 +317,38 @@ TEST_CASE("whatever has changed while a pod waited is asked about again") {
   CHECK(scene.admit({pod("meek")}, false).front().admitted());
 }
 
+TEST_CASE("a container that is made anew in a pod that runs is only given what it has, whatever the node has become") {
+  Scene scene;
+  scene.run({"a", "b"});  // one more than there is room for
+  scene.node.now.conditions = {core::NodeCondition::DiskPressure};
+  const auto answer = scene.make_container(pod("b"), "main");
+  CHECK(answer.admitted());
+  CHECK(answer.preempted_size() == 0);
+  REQUIRE(answer.handlers_size() == 1);
+  CHECK(answer.handlers(0).handler() == "resources");
+  // As a pod's first container of a name, and its sandbox.
+  CHECK(scene.make_container(pod("b"), "sidecar").reason() == "Evicted");
+  CHECK(scene.make_container(pod("b"), "").reason() == "Evicted");
+  CHECK(scene.make_container(pod("new"), "main").reason() == "Evicted");
+  // Nothing comes back to life that has to go.
+  scene.displace_b();
+  CHECK(scene.make_container(pod("b"), "main").reason() == "Evicted");
+  scene.end("b");
+  CHECK(scene.make_container(pod("b"), "main").reason() == "Evicted");
+}
+
+TEST_CASE("a critical pod's container that is made anew has nobody go for room that the pod has already") {
+  Scene scene;
+  scene.run({"a", "b"});
+  auto critical = vital("a");
+  critical.name_space = "kube-system";  // whose pods may say so
+  auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
+  asked->push_back({.pod = std::move(critical), .from_runtime = true, .container = "main"});
+  Asking asking{scene.admission.admit(asked, true)};
+  const auto answer = asking.decide();
+  CHECK(scene.loop.stopper.begun.empty());
+  REQUIRE(answer);
+  CHECK(answer->admitted());
+}
+
 }  // namespace evictd::agent::pod_admission_test
