@@ -41,6 +41,7 @@ void NodeReport::set(const core::NodeConditions& conditions, core::Instant now, 
   told_once_ = true;
   conditions_ = conditions;
   ++version_;
+  forget_failures();
   conditions_dirty_ = writes_conditions();
   taints_dirty_ = true;
   // Who else writes to the node is not known here, and a taint is changed by what the node says now.
@@ -52,6 +53,7 @@ void NodeReport::set_shutdown(bool pending, WallTime time) {
   shutdown_ = ShutdownState{.pending = pending, .since = time};
   ++version_;
   conditions_dirty_ = true;
+  forget_failures();
   // Ready has another owner: what it says now decides.
   if (!in_flight_) view_.reset();
 }
@@ -86,7 +88,8 @@ std::optional<Request> NodeReport::next(core::Instant now, WallTime time) {
     in_flight_ = Step::Read;
     return Request{"GET", node_target(options_.node)};
   }
-  if (wants_conditions(now)) {
+  const bool taints_go_first = std::exchange(taints_first_, false) && wants_taints(now);
+  if (wants_conditions(now) && !taints_go_first) {
     in_flight_ = Step::Conditions;
     return Request{"PATCH", node_target(options_.node) + "/status", "application/strategic-merge-patch+json",
                    conditions_patch(*view_, conditions_, since_, time, shutdown_)};
@@ -122,10 +125,17 @@ void NodeReport::answered(const Judgement& judgement, const std::string& body, c
   if (sent_version_ == version_) taints_written(now);
 }
 
-void NodeReport::postponed(bool at_fault, core::Instant until) {
+void NodeReport::postponed(bool at_fault, core::Instant now) {
   const auto step = in_flight_.value_or(Step::Read);
   in_flight_.reset();
-  if (at_fault) wait(step, until + stand_back(failures_[step]++));
+  if (!at_fault) return;
+  wait(step, now + stand_back(failures_[step]++));
+  taints_first_ = step == Step::Conditions;
+}
+
+void NodeReport::forget_failures() {
+  for (auto& [step, count] : failures_)
+    if (std::exchange(count, 0) > 0) wait(step, {});
 }
 
 void NodeReport::see(const std::string& body, core::Instant now) {

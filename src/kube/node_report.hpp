@@ -42,9 +42,11 @@ class NodeReport {
   [[nodiscard]] std::optional<Request> next(core::Instant now, WallTime time);
   /// The server answered `judgement` (not Busy, not Unauthorized).
   void answered(const Judgement& judgement, const std::string& body, core::Instant now);
-  /// There was no answer, or none that is about the report; nothing is sent before `until`. `at_fault`: it may be the
-  /// report's fault, the other half of the node's state goes first then.
-  void postponed(bool at_fault, core::Instant until);
+  /// There was no answer, or none that is about the report. `at_fault`: it may be the report's fault, which stands back
+  /// then; the other half of the node's state goes first.
+  void postponed(bool at_fault, core::Instant now);
+  /// The server fails at others as well: nothing stands back any more.
+  void forget_failures();
 
   /// When the next one is due; absent: at the next change.
   [[nodiscard]] std::optional<core::Instant> due() const;
@@ -88,6 +90,7 @@ class NodeReport {
   core::Instant not_before_{};
   std::map<Step, int> refusals_;  // in a row
   std::map<Step, int> failures_;  // likewise, of the server
+  bool taints_first_ = false;     // it failed at the conditions last
   core::Instant conditions_not_before_{};
   core::Instant taints_not_before_{};
   std::optional<core::Instant> heartbeat_;

@@ -89,10 +89,12 @@ void ReportQueue::failed(const std::string& why, std::optional<core::Duration> r
   paused_until_ = now + retry_.failed(now, retry_after);
   const auto sender = std::exchange(in_flight_, Sender::Nobody);
   pods_first_ = at_fault && sender == Sender::Node;
-  if (sender == Sender::Node)
-    node_.postponed(at_fault, paused_until_);
-  else
+  if (sender == Sender::Node) {
+    node_.postponed(at_fault, now);
+  } else {
     pods_.postponed(at_fault, now);
+    if (at_fault) node_.forget_failures();
+  }
   if (!away_) tell_(LogLevel::Warning, fmt::format("reports to the API server wait: {}", why));
   away_ = true;
 }

@@ -284,6 +284,18 @@ TEST_CASE("conditions that the server fails at do not keep the taints back, and 
   CHECK(node.server.node.conditions.at("MemoryPressure") == "True");
 }
 
+TEST_CASE("nothing of a node stands back that is new, or since the server fails at others as well") {
+  Reported node{NodeConditionMode::Conditions};
+  node.set({MemoryPressure}, 0s);
+  REQUIRE(node.report.next(at(0s), wall(0s)).has_value());
+  node.report.postponed(true, at(0s));
+  CHECK(node.report.due() == at(1s));
+  SUBCASE("other conditions") { node.set({}, 100ms); }
+  SUBCASE("a shutdown") { node.report.set_shutdown(true, wall(100ms)); }
+  SUBCASE("others") { node.report.forget_failures(); }
+  CHECK(node.report.due() == at(0s));
+}
+
 TEST_CASE("a node that is not registered yet is told of once and awaited") {
   Reported node{NodeConditionMode::Conditions};
   node.server.node_name = "somebody else";

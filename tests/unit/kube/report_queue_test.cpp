@@ -134,6 +134,23 @@ TEST_CASE("a report that a proxy refuses waits for a better answer, and others g
   CHECK(queue.queue.status().waiting == 3);  // the Event of b may be told all the same
 }
 
+TEST_CASE("a server that fails at everything is told of the node first once it is back") {
+  Queue queue{{.node_conditions = NodeConditionMode::Conditions}};
+  queue.queue.evicted(eviction("a", "1"), at(0s));
+  queue.queue.evicted(eviction("b", "2"), at(0s));
+  queue.queue.node_conditions({MemoryPressure}, at(0s), wall(at(0s)));
+  const Response failing{.status = 503};
+  core::Duration time = 0s;
+  for (int tries = 0; tries < 5; ++tries, time = *queue.due()) {
+    CHECK(queue.next(time) == "GET /api/v1/nodes/node-1");
+    queue.answer(failing, time);
+    time = *queue.due();
+    CHECK(queue.next(time).ends_with("/status"));
+    queue.answer(failing, time);
+  }
+  CHECK(queue.next(time) == "GET /api/v1/nodes/node-1");
+}
+
 TEST_CASE("a server that fails at the node's state is told of pods after each pause, however long it is") {
   Queue queue{{.node_conditions = NodeConditionMode::Conditions}};
   queue.queue.evicted(eviction("a", "1"), at(0s));
