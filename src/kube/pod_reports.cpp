@@ -25,6 +25,9 @@ constexpr std::string_view plain_json = "application/json";
 /// measured, kubelet 1.36). The second: its status manager's tick of 10 s has passed.
 constexpr std::array<core::Duration, 2> looks{std::chrono::seconds{1}, std::chrono::seconds{11}};
 
+/// A proxy may never let a pod be read. The last of these comes two minutes after the first.
+constexpr int most_failed_looks = 7;
+
 /// 0, then 1 s, doubled each time.
 core::Duration pause_before_write(int writes) {
   return writes < 2 ? core::Duration::zero() : std::chrono::seconds{std::int64_t{1} << std::min(writes - 2, 6)};
@@ -227,7 +230,9 @@ void PodReports::looked(Entry& entry, const Judgement& judgement, const std::str
 void PodReports::postponed(bool at_fault, core::Instant now) {
   const auto found = std::ranges::find(entries_, in_flight_, &Entry::number);
   in_flight_ = 0;
-  if (at_fault && found != entries_.end()) found->not_before = now + stand_back(found->failures++);
+  if (!at_fault || found == entries_.end()) return;
+  found->not_before = now + stand_back(found->failures++);
+  if (found->step == Step::Check && found->failures >= most_failed_looks) remove(found->number);
 }
 
 void PodReports::finish(const Entry& entry, core::Instant now) {

@@ -51,6 +51,16 @@ TEST_CASE("a pod whose status was written is read a second and eleven seconds la
   CHECK(reports.told.empty());
 }
 
+TEST_CASE("a pod that the server fails to show is not looked at for ever") {
+  Reported reports;
+  int looks = 0;
+  for (auto due = reports.queue.due(); due && looks < 20; due = reports.queue.due(), ++looks) {
+    REQUIRE(reports.next(due->time_since_epoch()) == read_a);
+    reports.queue.postponed(true, *due);
+  }
+  CHECK(looks == 7);
+}
+
 TEST_CASE("whatever was written over the status of an evicted pod, and whenever, it ends as evictd wrote it") {
   struct Overwritten {
     core::Duration time;
