@@ -38,6 +38,10 @@ void Plugin::close() {
   connection_->close();
 }
 
+void Plugin::end_lists() {
+  if (list_ != nullptr) connection_->cancel(list_);
+}
+
 template <class Response>
 Plugin::Answer<Response> Plugin::call(Self self, std::string_view method, std::string request,
                                       std::chrono::milliseconds deadline) {
@@ -83,9 +87,6 @@ asio::awaitable<std::optional<::v1beta1::ListAndWatchResponse>> Plugin::next_lis
   co_return list;
 }
 
-asio::awaitable<bool> Plugin::until_refused(Self self) {
-  co_await self->connection_->until_lost();
-  co_return !self->connection_->has_ended();
-}
+asio::awaitable<void> Plugin::until_lost(Self self) { co_await self->connection_->until_lost(); }
 
 }  // namespace evictd::devices

@@ -30,6 +30,8 @@ class Plugin {
 
   /// Ends all calls and the connection. Later calls fail.
   void close();
+  /// Ends the stream of lists; calls under way go on. For one whose server takes no more of them.
+  void end_lists();
 
   template <class Response>
   using Answer = boost::asio::awaitable<Result<Response>>;
@@ -51,9 +53,11 @@ class Plugin {
   /// or sent what is no list.
   static boost::asio::awaitable<std::optional<::v1beta1::ListAndWatchResponse>> next_list(Self self);
 
-  /// Completes once no new call can be made. True: those under way go on, for its server only wants no more over this
-  /// connection (gRPC: GOAWAY, as at the connection's greatest age). It may take for ever.
-  static boost::asio::awaitable<bool> until_refused(Self self);
+  /// Its server wants no new calls over this connection (gRPC: GOAWAY, as at the connection's greatest age); those
+  /// under way go on.
+  [[nodiscard]] bool is_refused() const { return !connection_->is_open() && !connection_->has_ended(); }
+  /// Completes once no new call can be made, since it is refused or gone. It may take for ever.
+  static boost::asio::awaitable<void> until_lost(Self self);
 
  private:
   Registration registration_;

@@ -69,7 +69,8 @@ class Plugins::Table : public std::enable_shared_from_this<Table> {
   };
 
   [[nodiscard]] Result<void> check(const Registration& registration) const;
-  void take_up(const std::shared_ptr<Plugin>& plugin);
+  /// `reconnected`: it is the one that served the resource before, over another connection.
+  void take_up(const std::shared_ptr<Plugin>& plugin, bool reconnected);
   static asio::awaitable<void> listen(std::shared_ptr<Table> self, std::shared_ptr<Plugin> plugin);
   static asio::awaitable<void> connect_again(std::shared_ptr<Table> self, std::shared_ptr<Plugin> plugin);
   [[nodiscard]] Result<admission::DeviceGroup> read_list(const std::string& resource,
@@ -153,18 +154,22 @@ asio::awaitable<Result<void>> Plugins::Table::add(std::shared_ptr<Table> self, R
     co_return right;
   }
   plugin->keep_options(*options);
-  self->take_up(plugin);
+  self->take_up(plugin, before != nullptr);
   self->remark("the device plugin at {}/{} serves {}", self->options_.directory, registration.endpoint,
                registration.resource);
   co_return Result<void>{};
 }
 
-void Plugins::Table::take_up(const std::shared_ptr<Plugin>& plugin) {
+void Plugins::Table::take_up(const std::shared_ptr<Plugin>& plugin, bool reconnected) {
   const auto& resource = plugin->resource();
   const auto [entry, is_new] = servers_.try_emplace(resource, nullptr, asio::steady_timer{reactor_});
   auto& server = entry->second;
   server.end_of_grace.cancel();
-  if (const auto before = std::exchange(server.plugin, plugin)) before->close();
+  const auto before = std::exchange(server.plugin, plugin);
+  if (before && reconnected)
+    before->end_lists();
+  else if (before)
+    before->close();
   server.wants_pre_start = plugin->options().pre_start_required();
   auto& group = devices_[resource];
   if (group == nullptr) group = std::make_shared<const admission::DeviceGroup>();
@@ -192,14 +197,14 @@ asio::awaitable<void> Plugins::Table::listen(std::shared_ptr<Table> self, std::s
     pause.expires_after(pause_between_lists);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   }
-  self->gone(plugin);
+  if (self->is_current(plugin) && !plugin->is_refused()) self->gone(plugin);
 }
 
 /// A server that goes on telling its devices, but takes no calls any more, may take them over another connection. One
 /// that does not has gone: nothing of its devices could be allocated.
 asio::awaitable<void> Plugins::Table::connect_again(std::shared_ptr<Table> self, std::shared_ptr<Plugin> plugin) {
-  const bool goes_on = co_await Plugin::until_refused(plugin);
-  if (!goes_on) co_return;  // listen() hears of it
+  co_await Plugin::until_lost(plugin);
+  if (!plugin->is_refused()) co_return;  // listen() hears of it
   asio::steady_timer pause{self->reactor_, pause_between_lists};
   co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   if (!self->is_current(plugin)) co_return;

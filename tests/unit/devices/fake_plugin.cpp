@@ -175,6 +175,11 @@ void FakePlugin::hang(const std::string& method) {
   state_->hanging.insert(method);
 }
 
+void FakePlugin::go_on(const std::string& method) {
+  const std::lock_guard lock{state_->mutex};
+  state_->hanging.erase(method);
+}
+
 void FakePlugin::fail(const std::string& method, const grpc::Status& status) {
   const std::lock_guard lock{state_->mutex};
   state_->failing[method] = status;

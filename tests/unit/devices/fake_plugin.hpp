@@ -47,6 +47,8 @@ class FakePlugin {
   void on_prefer(Prefer answer);
   /// From now on the method takes calls and answers none until stop(), or until the caller gives up.
   void hang(const std::string& method);
+  /// It answers again, also what it has taken.
+  void go_on(const std::string& method);
   void fail(const std::string& method, const grpc::Status& status);
 
   /// "Allocate a0 b1", "PreStartContainer a0", "ListAndWatch": in their order.

@@ -345,17 +345,29 @@ TEST_CASE("a plugin that hangs in Allocate is given up; others are asked meanwhi
 TEST_CASE("a plugin whose server takes no more calls over a connection is asked over another, or has gone") {
   Scene scene;
   FakePlugin plugin{scene.directory / "gpu.sock"};
-  plugin.limit_connections(300ms);
+  plugin.limit_connections(1s);
   plugin.tell({plugin_device("a", {0}), plugin_device("b", {1})});
   plugin.start();
   REQUIRE(scene.add().has_value());
   REQUIRE(scene.comes_to_have(two));
   SUBCASE("it takes another") {
     const auto listened_to = [&] { return std::ranges::count(plugin.calls(), "ListAndWatch"); };
-    CHECK(test::run_until(scene.reactor, [&] { return listened_to() >= 3; }));
-    CHECK(*scene.group() == two);
-    CHECK(test::run_until(scene.reactor,
-                          [&] { return test::run(scene.reactor, scene.plugins->allocate(gpu, {"a"})).has_value(); }));
+    SUBCASE("and calls that are made now, too") {
+      CHECK(test::run_until(scene.reactor, [&] { return listened_to() >= 3; }));
+      CHECK(*scene.group() == two);
+      CHECK(test::run_until(scene.reactor,
+                            [&] { return test::run(scene.reactor, scene.plugins->allocate(gpu, {"a"})).has_value(); }));
+    }
+    SUBCASE("and goes on with what it has begun") {
+      plugin.hang("Allocate");
+      std::optional<bool> allocated;
+      boost::asio::co_spawn(scene.reactor, scene.plugins->allocate(gpu, {"a"}),
+                            [&](const std::exception_ptr&, const auto& result) { allocated = result.has_value(); });
+      CHECK(test::run_until(scene.reactor, [&] { return plugin.was_called("Allocate a") && listened_to() >= 2; }));
+      plugin.go_on("Allocate");
+      CHECK(test::run_until(scene.reactor, [&] { return allocated.has_value(); }));
+      CHECK(allocated == true);
+    }
   }
   SUBCASE("it takes none") {
     std::filesystem::remove(scene.directory / "gpu.sock");
