@@ -262,7 +262,8 @@ void Evictions::remember_release(const evict::EvictionRecord& record, const evic
 
 asio::awaitable<void> Evictions::end(evict::EvictionRecord record, bool released) {
   if (released) co_await wait_for_disk(record);
-  parts_.decisions.tell(core::CleanupEnded{record.pod->uid, released}, record.turn);
+  parts_.decisions.tell(core::CleanupEnded{.uid = record.pod->uid, .released = released, .killed = record.killed},
+                        record.turn);
   parts_.records.settled(record, parts_.clock.now());
   parts_.state.save();
   parts_.wakes.notify({core::WakeSource::Cleanup, "an eviction ended", parts_.clock.now()});
@@ -320,7 +321,7 @@ std::vector<core::Releasing> Evictions::releasing() const {
   std::vector<core::Releasing> result;
   for (const auto& [uid, record] : parts_.records.under_way())
     if (const auto bytes = parts_.usage.coming_back(*record.runtime))
-      result.push_back({uid, *bytes, parts_.usage.process_count(uid)});
+      result.push_back({uid, *bytes, parts_.usage.task_count(uid), record.killed});
   return result;
 }
 

@@ -166,7 +166,7 @@ PodUsages PodUsageReader::processes(const core::PodList& pods) {
   usages.reserve(pods.size());
   const auto runs = running(pods);
   for (std::size_t place = 0; place < pods.size(); ++place) {
-    const auto count = process_count(pods[place]->uid);
+    const auto count = value_or_none(cgroups_.process_count(pods[place]->uid));
     usages.push_back(count ? std::optional(core::PodUsage{.runs = runs[place], .processes = count}) : std::nullopt);
   }
   return usages;
@@ -258,8 +258,8 @@ std::optional<std::int64_t> PodUsageReader::coming_back(const pods::RuntimePod& 
   return agent::coming_back(cgroups_, pod);
 }
 
-std::optional<std::int64_t> PodUsageReader::process_count(std::string_view uid) const {
-  return value_or_none(cgroups_.process_count(uid));
+std::optional<std::int64_t> PodUsageReader::task_count(std::string_view uid) const {
+  return value_or_none(cgroups_.task_count(uid));
 }
 
 }  // namespace evictd::agent

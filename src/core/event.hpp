@@ -20,6 +20,7 @@ struct Releasing {
   std::string uid;
   std::int64_t bytes = 0;                   ///< of memory
   std::optional<std::int64_t> processes{};  ///< absent: unknown
+  bool killed = true;                       ///< false: it may hold them for as long as nobody can kill it
 };
 
 /// The pods on the node, as of now.
@@ -48,6 +49,7 @@ struct CleanupEnded {
   std::string uid;
   bool released = true;        ///< false: timed out, the pod may still hold everything
   bool only_reported = false;  ///< nothing was done to the pod (ActingChanged), and the time for it is over
+  bool killed = true;          ///< false: nothing of it could be killed
 };
 
 /// An evicted pod whose cleanup has ended runs again: a list of the runtime's that was asked for after that end has it

@@ -53,13 +53,13 @@ std::optional<std::int64_t> coming(const InFlight::Entry& entry, Signal signal, 
   return helps == Help::none ? std::optional<std::int64_t>{0} : std::nullopt;
 }
 
-void note(InFlight::Entry& entry, Signal signal, std::int64_t amount) {
-  if (help(entry.cause, signal, {}) != Help::by_the_amount) {
+void note(InFlight::Entry& entry, Signal signal, std::int64_t amount, bool killed) {
+  if (help(entry.cause, signal, {}) == Help::by_the_amount) {
+    entry.remaining = amount;
+    entry.known = true;
+  } else if (killed) {
     entry.also[signal] = amount;
-    return;
   }
-  entry.remaining = amount;
-  entry.known = true;
 }
 
 /// Whether it comes in time for this threshold.
@@ -108,8 +108,8 @@ void InFlight::update(std::span<const Releasing> releasing) {
   for (const auto& measured : releasing) {
     const auto entry = std::ranges::find(entries_, measured.uid, &Entry::uid);
     if (entry == entries_.end()) continue;
-    note(*entry, Signal::MemoryAvailable, measured.bytes);
-    if (measured.processes) note(*entry, Signal::PidAvailable, *measured.processes);
+    note(*entry, Signal::MemoryAvailable, measured.bytes, measured.killed);
+    if (measured.processes) note(*entry, Signal::PidAvailable, *measured.processes, measured.killed);
   }
 }
 
@@ -129,6 +129,7 @@ void InFlight::end(const CleanupEnded& ended) {
   for (auto& entry : entries_) {
     if (entry.uid != ended.uid || entry.only_reported != ended.only_reported) continue;
     entry.state = ended.released ? State::released : State::stuck;
+    entry.lives = !ended.killed;
     entry.held = false;
     entry.named_since.reset();
   }
@@ -140,6 +141,7 @@ void InFlight::change(const ActingChanged& change) {
 }
 
 void InFlight::returned(std::string_view uid) {
+  for (auto& entry : entries_) entry.lives = entry.lives || (entry.state == State::stuck && entry.uid == uid);
   std::erase_if(entries_, [&](const Entry& entry) { return entry.state == State::released && entry.uid == uid; });
 }
 
@@ -173,7 +175,10 @@ bool InFlight::brings(std::int64_t amount, const Threshold& threshold, Filesyste
   });
 }
 
-bool InFlight::may_choose(const Pod& pod) const { return find(pod.uid) == nullptr; }
+bool InFlight::may_choose(const Pod& pod) const {
+  const auto* entry = find(pod.uid);
+  return entry == nullptr || (entry->state == State::stuck && entry->lives);
+}
 
 bool InFlight::may_choose(const Pod& pod, const Threshold& threshold) const {
   const auto* entry = find(pod.uid);

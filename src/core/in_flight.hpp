@@ -40,6 +40,7 @@ class InFlight {
     std::map<Signal, std::int64_t> also{};
     State state = State::releasing;
     bool held = false;                     ///< it has time to end; a restart ends that
+    bool lives = false;                    ///< it is stuck since nothing could be killed, or runs again; not saved
     bool only_reported = false;            ///< nothing was done to the pod (ActingChanged); not saved
     std::optional<Instant> named_since{};  ///< of a released one: since when lists of pods have named it all the same
 
@@ -60,14 +61,15 @@ class InFlight {
   void add(const Eviction& evict) { add(evict, !acts_); }
   /// What displaces a pod is done, and told of then alone.
   void displaced(const Eviction& evict) { add(evict, false); }
-  /// What victims still hold of memory and process ids, whatever they go for.
+  /// What victims still hold of memory and process ids, whatever they go for; before the kill what they go for alone.
   void update(std::span<const Releasing> releasing);
   /// What a pod was measured to hold of a disk, by its signal. It counts where the pod goes for something else.
   void measured(Signal disk, const RankedPod& pod);
   void hold(const PodHeld& held);
   void end(const CleanupEnded& ended);
   void change(const ActingChanged& change);
-  /// Forgets a pod that has gone and been started again. One whose eviction is under way or timed out stays.
+  /// Forgets a pod that has gone and been started again. One whose eviction is under way or timed out stays; the latter
+  /// may go for a limit of its own again.
   void returned(std::string_view uid);
   /// Forgets pods that are no longer on the node, and those that have gone but have been listed for a minute since.
   void retain(const PodList& pods, Instant now);

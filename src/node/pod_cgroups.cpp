@@ -202,6 +202,11 @@ os::FileResult<std::int64_t> PodCgroups::process_count(std::string_view uid) con
   return pod != nullptr ? pod->process_count() : std::unexpected(path(uid).error());
 }
 
+os::FileResult<std::int64_t> PodCgroups::task_count(std::string_view uid) const {
+  const auto cgroup = path(uid);
+  return cgroup ? node::task_count(*hierarchy_, *cgroup) : std::unexpected(cgroup.error());
+}
+
 os::FileResult<bool> PodCgroups::is_empty_or_gone(std::string_view uid) const {
   const auto cgroup = path(uid);
   if (cgroup) return node::is_empty_or_gone(*hierarchy_, *cgroup);

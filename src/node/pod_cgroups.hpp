@@ -110,6 +110,7 @@ class PodCgroups {
   /// See cgroup_processes.hpp.
   [[nodiscard]] os::FileResult<std::vector<pid_t>> processes(std::string_view uid) const;
   [[nodiscard]] os::FileResult<std::int64_t> process_count(std::string_view uid) const;
+  [[nodiscard]] os::FileResult<std::int64_t> task_count(std::string_view uid) const;
   /// Also true of a pod that is not known.
   [[nodiscard]] os::FileResult<bool> is_empty_or_gone(std::string_view uid) const;
   /// Of one cgroup by its path.

@@ -122,7 +122,7 @@ class FakeUsage final : public Usage {
     return found == working_sets.end() ? 0 : found->second;
   }
   std::optional<std::int64_t> coming_back(const pods::RuntimePod& pod) const override { return held(pod.pod->uid); }
-  std::optional<std::int64_t> process_count(std::string_view) const override { return processes_each; }
+  std::optional<std::int64_t> task_count(std::string_view) const override { return processes_each; }
 
   std::map<std::string, std::int64_t, std::less<>> working_sets;
   std::int64_t processes_each = 1;

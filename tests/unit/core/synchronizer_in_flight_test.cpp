@@ -290,6 +290,11 @@ TEST_CASE("what a pod still holds of memory counts whatever it is killed for, an
     Guard guard{configured, pods({pod("bomb"), pod("other")})};
     (void)guard.pass(0s, both(3_GiB, 100));
     REQUIRE(guard.measured(usage) == Lines{"evict default/bomb (pid.available, grace 0s)"});
+    SUBCASE("it is not killed yet") {
+      CHECK(guard.pass(1s, both(1_GiB, 100), {{"bomb", 3_GiB, 30'000, false}}) ==
+            Lines{crossed[0], crossed[1], "read pod usage: memory"});
+      return;
+    }
     CHECK(guard.pass(1s, both(1_GiB, 100), {{"bomb", 3_GiB, 30'000}}) == crossed);
     CHECK(guard.pass(2s, both(1_GiB, 25'000), {{"bomb", 1_GiB - 1, 5'000}}) == reads_memory);
     CHECK(guard.measured(usage) == evicts("other"));

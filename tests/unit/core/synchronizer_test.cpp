@@ -316,9 +316,20 @@ TEST_CASE("a pod that went for its own limit does not go for it again while the 
   Guard guard{policy({}), pods({with_limit("a", "1Mi")})};
   (void)guard.pass(0s, memory(4_GiB));
   REQUIRE(guard.measured({{"a", ephemeral(2_MiB)}}) == Lines{"evict default/a (ephemeralpodfs.limit, grace 0s)"});
-  (void)guard.tell(CleanupEnded{.uid = "a", .released = false});
+  CleanupEnded ended{.uid = "a", .released = false};
+  Lines again;
+  SUBCASE("it is dead") {}
+  SUBCASE("nothing of it could be killed") {
+    ended.killed = false;
+    again = {"evict default/a (ephemeralpodfs.limit, grace 0s)"};
+  }
+  (void)guard.tell(ended);
+  SUBCASE("it runs again") {
+    (void)guard.tell(PodReturned{"a"});
+    again = {"evict default/a (ephemeralpodfs.limit, grace 0s)"};
+  }
   (void)guard.pass(36s, memory(4_GiB));
-  CHECK(guard.measured({{"a", ephemeral(2_MiB)}}) == Lines{});
+  CHECK(guard.measured({{"a", ephemeral(2_MiB)}}) == again);
 }
 
 TEST_CASE("where no pod is beyond its limits the thresholds act in the same pass") {
