@@ -215,7 +215,7 @@ asio::awaitable<void> Evictor::stop_containers(Eviction& eviction) {
   const auto outcome = co_await eviction.containers->run(eviction.report);
   if (eviction.containers->is_given_up()) co_return;
   // Until a kubelet is told, it starts a container again that has ended before the others.
-  const bool runs_again = has_time && outcome.any && eviction.sandbox && !containers_are_empty(eviction, true);
+  const bool runs_again = has_time && outcome.any && eviction.sandbox && !look_at_containers(eviction).value_or(true);
   if (!outcome.failed && !runs_again) {
     if (outcome.any || !eviction.too_many) report_killed(eviction, "StopContainer", now());
     co_return;
@@ -340,11 +340,14 @@ std::vector<Target> Evictor::targets(Eviction& eviction) const {
   return targets;
 }
 
-bool Evictor::containers_are_empty(const Eviction& eviction, bool without_cgroup) const {
+os::FileResult<bool> Evictor::look_at_containers(const Eviction& eviction) const {
   const auto& pod = *eviction.pod;
-  return counts_as_empty(eviction.sandbox ? node::is_empty_or_gone(parts_.hierarchy, pod.cgroup, eviction.sandbox->name)
-                                          : parts_.cgroups.is_empty_or_gone(pod.pod->uid),
-                         without_cgroup);
+  return eviction.sandbox ? node::is_empty_or_gone(parts_.hierarchy, pod.cgroup, eviction.sandbox->name)
+                          : parts_.cgroups.is_empty_or_gone(pod.pod->uid);
+}
+
+bool Evictor::containers_are_empty(const Eviction& eviction, bool without_cgroup) const {
+  return counts_as_empty(look_at_containers(eviction), without_cgroup);
 }
 
 asio::awaitable<Kill> Evictor::kill_directly(Eviction& eviction) {

@@ -122,6 +122,7 @@ class Evictor final : public PodStopper {
   boost::asio::awaitable<std::string> left_in_the_runtime(Eviction& eviction);
   boost::asio::awaitable<void> sleep(core::Duration duration);
   [[nodiscard]] std::vector<Target> targets(Eviction& eviction) const;
+  [[nodiscard]] os::FileResult<bool> look_at_containers(const Eviction& eviction) const;
   [[nodiscard]] bool containers_are_empty(const Eviction& eviction, bool without_cgroup) const;
   static void report_error(Eviction& eviction, const Kill& kill);
   static void report_killed(Eviction& eviction, std::string_view method, core::Instant time);
