@@ -167,8 +167,9 @@ class EvictionService::Served final : public UnaryCall<Request, Response>::Metho
     auto caller = service_.identify_(call->context());
     auto allowed = permit(caller, terms.access, terms.call);
     if (allowed.ok() && !terms.is_answered) allowed = unimplemented();
-    if (allowed.ok()) allowed = terms.size;
-    if (!allowed.ok() && (terms.access == Access::Look || !terms.size.ok())) return call->abort(allowed);
+    if (allowed.ok() && !terms.size.ok()) return call->abort(terms.size);
+    if (!allowed.ok() && terms.access == Access::Look) return call->abort(allowed);
+    if (!terms.size.ok()) request.Clear();  // only that it was refused is told
     auto place = service_.budget_->take(caller.account, terms.weight);
     if (!place) return call->abort(too_many());
     request.DiscardUnknownFields();  // of which there may be very many

@@ -251,9 +251,10 @@ TEST_CASE("a call of too many parts is refused before it is looked at, and nobod
         "changes: there are 65, and at most 64 are taken at once");
   CHECK(Asking(reader.channel).update_many(65, false).error_code() == grpc::StatusCode::PERMISSION_DENIED);
   CHECK(refused(Asking(admin.channel).admit_many(257)) == "pods: there are 257, and at most 256 are taken at once");
-  CHECK(guarded.audits().empty());
+  REQUIRE(guarded.audits().size() == 1);
+  CHECK(guarded.audits().front().outcome().starts_with("PERMISSION_DENIED"));
   CHECK(Asking(admin.channel).admit_many(256).ok());
-  CHECK(guarded.audits().size() == 1);
+  CHECK(guarded.audits().size() == 2);
 }
 
 TEST_CASE("a role is looked at before anything else") {
