@@ -115,7 +115,7 @@ os::FileResult<bool> InotifyTrees::add_tree(Pod& pod, const std::string& uid, co
   while (!pending.empty()) {
     const auto directory = std::move(pending.back());
     pending.pop_back();
-    // The pod's own directories are few, and each of them is watched.
+    // The pod's own directories are few, and each of them is watched, whatever other pods have.
     if (pod.watches >= most_watches || (entries_left == 0 && directory != top)) {
       pod.has_more = true;
       break;
@@ -133,7 +133,7 @@ os::FileResult<bool> InotifyTrees::add_tree(Pod& pod, const std::string& uid, co
       continue;
     }
     const bool is_new = !owners_.contains(*watch);
-    if (is_new && owners_.size() >= most_together_) {
+    if (is_new && owners_.size() >= most_together_ && directory != top) {
       inotify_.remove(*watch);
       return std::unexpected(no_more_for_pods());
     }
