@@ -13,6 +13,7 @@
 #include "async/side_thread.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
+#include "os/now.hpp"
 #include "wake/wakes.hpp"
 
 namespace asio = boost::asio;
@@ -25,6 +26,9 @@ std::uint32_t changes_of(const DirectoryWatchOptions& options) {
   return options.settle > core::Duration::zero() ? whole : whole | IN_MODIFY;
 }
 
+/// A file that never comes to rest is read all the same.
+constexpr int most_settles = 8;
+
 }  // namespace
 
 DirectoryWatch::DirectoryWatch(const asio::any_io_executor& reactor, Wakes& wakes, DirectoryWatchOptions options,
@@ -33,7 +37,7 @@ DirectoryWatch::DirectoryWatch(const asio::any_io_executor& reactor, Wakes& wake
       notifier_{wakes, options_.source},
       directories_{std::move(directories)},
       on_change_{std::move(on_change)},
-      inotify_{reactor, options_.interval, *this},
+      inotify_{reactor, options_.settle > core::Duration::zero() ? options_.settle / 3 : options_.interval, *this},
       timer_{reactor} {
   if (!options_.worker) options_.worker = std::make_shared<async::SideThread>(reactor, "watch");
   const auto opened = inotify_.open();
@@ -116,11 +120,12 @@ void DirectoryWatch::looked(const Found& found) {
 
 void DirectoryWatch::change() {
   if (options_.settle <= core::Duration::zero()) return tell();
-  if (std::exchange(settling_, true)) return;
-  timer_.expires_after(options_.settle);
+  const auto now = os::now();
+  if (!changed_since_) changed_since_ = now;
+  timer_.expires_at(std::min(now + options_.settle, *changed_since_ + most_settles * options_.settle));
   timer_.async_wait([this, alive = std::weak_ptr(alive_)](boost::system::error_code cancelled) {
     if (cancelled || alive.expired()) return;
-    settling_ = false;
+    changed_since_.reset();
     tell();
   });
 }

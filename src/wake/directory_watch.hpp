@@ -28,7 +28,8 @@ struct DirectoryWatchOptions {
   std::string detail;                                 ///< of its wake-ups: "images or layers came or went"
   core::Duration interval = std::chrono::seconds(1);  ///< between two wake-ups
   /// For files that are read whole: one that is written anew in its place is empty at first, and one that an editor
-  /// replaces is missing for a moment. A change is told once its writer has closed the file and this time has passed.
+  /// replaces is missing for a moment. A change is told once its writer has closed the file and nothing has changed for
+  /// this time, but after eight times as long at the latest. In place of `interval`.
   /// Zero: each write is told at once, also those of a program that keeps its file open.
   core::Duration settle{};
   /// Whether what has this name in one of the directories matters; empty: everything does.
@@ -71,7 +72,7 @@ class DirectoryWatch final : public Source, private Inotify::Listener {
   std::function<void()> on_change_;
   Inotify inotify_;
   boost::asio::steady_timer timer_;
-  bool settling_ = false;  // a change will be told
+  std::optional<core::Instant> changed_since_;  // a change will be told once nothing has changed for `settle`
   bool open_ = false;
   bool changed_ = false;  // in this batch, something that matters
   std::map<std::filesystem::path, int> watches_;

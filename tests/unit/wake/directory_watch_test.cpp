@@ -111,7 +111,7 @@ TEST_CASE("a file that is read whole is told of once it is: neither empty nor mi
                        {.source = core::WakeSource::Configuration,
                         .detail = "changed",
                         .interval = 1ms,
-                        .settle = 500ms,
+                        .settle = 1500ms,
                         .worker = std::make_shared<InlineWorker>()},
                        [&](const Arming&) { return std::vector<fs::path>{tree.path()}; },
                        [&] { std::ifstream{tree.path("agent.yaml")} >> read.emplace_back(); }};
@@ -120,8 +120,14 @@ TEST_CASE("a file that is read whole is told of once it is: neither empty nor mi
 
   SUBCASE("in its place") {
     std::ofstream file{tree.path("agent.yaml")};
-    reactor.run_for(1s);
+    reactor.run_for(3s);
     file << "y";
+  }
+  SUBCASE("after others, and emptied first") {
+    for (const char* text : {"z", "", "y"}) {
+      std::ofstream{tree.path("agent.yaml")} << text;
+      reactor.run_for(1s);
+    }
   }
   SUBCASE("by an editor that keeps the old one under another name") {
     fs::rename(tree.path("agent.yaml"), tree.path("agent.yaml~"));
