@@ -58,6 +58,7 @@ install_packages() {
     policy=/usr/sbin/policy-rc.d
     if (set -C; printf "#!/bin/sh\nexit 101\n" >"$policy") 2>/dev/null; then
       trap "rm -f $policy" EXIT
+      trap "exit 129" HUP
       trap "exit 130" INT
       trap "exit 143" TERM
       chmod 755 "$policy"

@@ -49,7 +49,10 @@ config::NodeSettings settings_of(const RealCgroup& node) {
 class FileCache {
  public:
   FileCache(const RealCgroup& cgroup, std::int64_t size)
-      : path_(std::filesystem::temp_directory_path() / testbed::unique_name()) {
+      : path_(std::filesystem::path(is_memory(std::filesystem::temp_directory_path())
+                                        ? "/var/tmp"  // as on a Debian 13, whose /tmp is a tmpfs
+                                        : std::filesystem::temp_directory_path()) /
+              testbed::unique_name()) {
     fixture::in_child([&] {
       const std::vector<char> block(1 << 20, 'x');
       const os::FileDescriptor file(::open(path_.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
@@ -64,12 +67,14 @@ class FileCache {
   ~FileCache() { ::unlink(path_.c_str()); }
 
   /// Not where files are memory themselves.
-  [[nodiscard]] bool is_cache() const {
-    struct statfs filesystem{};
-    return ::statfs(path_.c_str(), &filesystem) == 0 && filesystem.f_type != TMPFS_MAGIC;
-  }
+  [[nodiscard]] bool is_cache() const { return !is_memory(path_); }
 
  private:
+  static bool is_memory(const std::filesystem::path& path) {
+    struct statfs filesystem{};
+    return ::statfs(path.c_str(), &filesystem) != 0 || filesystem.f_type == TMPFS_MAGIC;
+  }
+
   std::filesystem::path path_;
 };
 
