@@ -109,7 +109,9 @@ void InFlight::update(std::span<const Releasing> releasing) {
     const auto entry = std::ranges::find(entries_, measured.uid, &Entry::uid);
     if (entry == entries_.end()) continue;
     note(*entry, Signal::MemoryAvailable, measured.bytes, measured.killed);
-    if (measured.processes) note(*entry, Signal::PidAvailable, *measured.processes, measured.killed);
+    if (!measured.processes) continue;
+    for (const auto signal : all_signals())
+      if (rank_by(signal) == RankBy::Processes) note(*entry, signal, *measured.processes, measured.killed);
   }
 }
 
