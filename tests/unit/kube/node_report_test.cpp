@@ -43,6 +43,13 @@ struct Reported {
     }
     return requests;
   }
+  /// Sends what is due first, at 0 s: the node is read.
+  void send_one() {
+    const auto request = report.next(at(0s), wall(0s));
+    REQUIRE(request.has_value());
+    const auto response = server.handle(*request);
+    report.answered(judge(response), response.body, at(0s));
+  }
   [[nodiscard]] bool has_taint(std::string_view key) const { return server.node.taints.contains(key); }
 };
 
@@ -108,14 +115,11 @@ TEST_CASE("only the last state counts") {
 TEST_CASE("what changes while a request is under way is written after it") {
   Reported node{NodeConditionMode::Conditions};
   node.set({MemoryPressure}, 0s);
-  const auto read = node.report.next(at(0s), wall(0s));
-  REQUIRE(read.has_value());
-  auto response = node.server.handle(*read);
-  node.report.answered(judge(response), response.body, at(0s));
+  node.send_one();
   const auto patch = node.report.next(at(0s), wall(0s));
   REQUIRE(patch.has_value());
   node.set({}, 1s);
-  response = node.server.handle(*patch);
+  const auto response = node.server.handle(*patch);
   node.report.answered(judge(response), response.body, at(1s));
   node.send(1s);
   CHECK(node.server.node.conditions.at("MemoryPressure") == "False");
@@ -186,10 +190,7 @@ TEST_CASE("a taint left by an earlier run goes at the start") {
 TEST_CASE("a node that changed in between is read again, and others' taints stay") {
   Reported node{NodeConditionMode::Taints};
   node.set({MemoryPressure}, 0s);
-  const auto read = node.report.next(at(0s), wall(0s));
-  REQUIRE(read.has_value());
-  const auto response = node.server.handle(*read);
-  node.report.answered(judge(response), response.body, at(0s));
+  node.send_one();
   node.server.toggle_foreign_taint();
   CHECK(node.send(0s) == 3);  // a patch that is too late, a look, a patch
   CHECK(node.has_taint("memory-pressure"));
@@ -267,10 +268,7 @@ TEST_CASE("a right that is missing for one half does not keep the other back") {
 TEST_CASE("conditions that the server fails at do not keep the taints back, and are written later") {
   Reported node{NodeConditionMode::Conditions};
   node.set({MemoryPressure}, 0s);
-  const auto read = node.report.next(at(0s), wall(0s));
-  REQUIRE(read.has_value());
-  const auto response = node.server.handle(*read);
-  node.report.answered(judge(response), response.body, at(0s));
+  node.send_one();
   REQUIRE(node.report.next(at(0s), wall(0s)).value_or(Request{}).target.ends_with("/status"));
   node.report.postponed(true, at(500ms));
   CHECK(node.report.due() == at(0s));  // the taints
