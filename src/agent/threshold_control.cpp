@@ -12,6 +12,7 @@
 #include "agent/threshold_request.hpp"
 #include "async/offload.hpp"
 #include "core/error.hpp"
+#include "core/signal.hpp"
 #include "core/threshold_change.hpp"
 #include "os/atomic_file.hpp"
 #include "os/log.hpp"
@@ -163,6 +164,15 @@ std::vector<std::string> ThresholdControl::warnings() const {
   auto lines = core::doubtful_thresholds(policy_.thresholds, subject_.observe(), options_.watermarks);
   if (refused_) lines.push_back("the configuration is refused, and the old one stays: " + *refused_);
   return lines;
+}
+
+std::vector<std::string> ThresholdControl::warnings_at_start() const {
+  const auto observations = subject_.observe();
+  auto thresholds = policy_.thresholds;
+  std::erase_if(thresholds, [&](const core::Threshold& threshold) {
+    return core::is_disk(threshold.signal) && !observations[threshold.signal];
+  });
+  return core::doubtful_thresholds(thresholds, observations, options_.watermarks);
 }
 
 v1::ThresholdSet ThresholdControl::describe() const { return describe(current()); }

@@ -124,6 +124,9 @@ class ThresholdControl {
   /// The files of the drop-ins in force, with their directory.
   [[nodiscard]] std::vector<std::string> drop_ins() const;
   [[nodiscard]] std::vector<std::string> warnings() const;
+  /// The same as long as disks may not have been read yet, or the runtime has not named its own: nothing of those that
+  /// are not measured.
+  [[nodiscard]] std::vector<std::string> warnings_at_start() const;
   [[nodiscard]] std::vector<std::string> staged() const;
 
  private:

@@ -111,7 +111,7 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Configuratio
       parts_{parts},
       control_{reactor, worker_.get_executor(), std::move(start), control_options(settings_, watermarks_), parts.live,
                *this} {
-  for (const auto& warning : control_.warnings()) os::log_warning("{}", warning);
+  for (const auto& warning : control_.warnings_at_start()) os::log_warning("{}", warning);
   if (configuration.watch_only) not_known(configuration);
   if (files_.kubelet && !configuration.watch_only) return;
   kubelet_watch_.emplace(reactor_, [this] { files_changed(); });

@@ -489,4 +489,13 @@ TEST_CASE("a file that changes nothing is not applied, one that changes periods 
   CHECK(node.limits.size() == 1);
 }
 
+TEST_CASE("at a start nothing is said of disks that are not measured yet, but of all else that is doubtful") {
+  Node node{kubelet({{"nodefs.available", "10%"}, {"imagefs.available", "15%"}, {"pid.available", "10%"}})};
+  const std::string unmeasured = ": it cannot fire while the signal is not measured on this node";
+  CHECK(node.control.warnings_at_start() == Lines{"pid.available<10%" + unmeasured});
+  CHECK(node.control.warnings().size() == 3);
+  node.seen = observed({{NodefsAvailable, 4_GiB, 8_GiB}, {ImagefsAvailable, 0, 0}, {PidAvailable, 1, 9}});
+  CHECK(node.control.warnings_at_start() == node.control.warnings());
+}
+
 }  // namespace evictd::agent::threshold_control_test
