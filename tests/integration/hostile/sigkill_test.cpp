@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <future>
 #include <map>
 #include <memory>
@@ -106,11 +107,21 @@ class Reader {
 
 Agent::Options options() { return {.thresholds = "evictionHard: {memory.available: 150Mi}", .keep_history = true}; }
 
+/// Where this looks too late, evictd has done its part already and the cgroup is gone.
+bool has_taken(Testbed& testbed, const testbed::RunningPod& hog, std::int64_t bytes) {
+  try {
+    return testbed.node().memory_usage(hog.cgroup) >= bytes;
+  } catch (const std::exception&) {
+    if (has_processes(testbed, hog)) throw;
+    return true;
+  }
+}
+
 /// The hog takes what is left above the threshold, and evictd is killed so long after that.
 void kill_in_the_middle(Testbed& testbed, Agent& agent, const Follower& hog, std::chrono::microseconds delay) {
   hog.hold(290 * mebi);
   const auto give_up = std::chrono::steady_clock::now() + 20s;
-  while (testbed.node().memory_usage(hog.running.cgroup) < 240 * mebi && std::chrono::steady_clock::now() < give_up)
+  while (!has_taken(testbed, hog.running, 240 * mebi) && std::chrono::steady_clock::now() < give_up)
     std::this_thread::sleep_for(200us);
   std::this_thread::sleep_for(delay);
   agent.process().kill();

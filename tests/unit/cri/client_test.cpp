@@ -440,7 +440,7 @@ TEST_CASE("a stream that nobody reads makes the runtime wait, and may go at any 
   auto events = f.client->container_events();
   asio::co_spawn(f.reactor, events->next(), asio::detached);
   REQUIRE(run_until(f.reactor, [&] { return f.runtime.listeners() == 1; }));
-  f.runtime.tell(100'000);
+  f.runtime.tell(100'000, std::string(4096, 'c'));  // more than the windows and the sockets hold
   CHECK(run(f.reactor, f.client->version()));
   CHECK(f.runtime.told() < 100'000);
   SUBCASE("before the client") { events.reset(); }

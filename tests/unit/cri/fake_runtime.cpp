@@ -41,7 +41,7 @@ class Listener : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   void tell(const std::string& bytes, int times) {
     const std::lock_guard lock{mutex_};
-    for (int i = 0; i < times; ++i) due_.push_back(bytes);
+    due_.insert(due_.end(), static_cast<std::size_t>(times), grpc::Slice{bytes});
     write();
   }
   void end(grpc::Status status) {
@@ -53,8 +53,7 @@ class Listener : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void write() {
     if (writing_ || ended_ || due_.empty()) return;
     writing_ = true;
-    const grpc::Slice slice{due_.front()};
-    buffer_ = grpc::ByteBuffer{&slice, 1};
+    buffer_ = grpc::ByteBuffer{&due_.front(), 1};
     due_.pop_front();
     StartWrite(&buffer_);
   }
@@ -73,7 +72,7 @@ class Listener : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   std::function<void()> told_;
   std::function<void(Listener*)> gone_;
   std::mutex mutex_;
-  std::deque<std::string> due_;
+  std::deque<grpc::Slice> due_;  // which share their bytes
   grpc::ByteBuffer buffer_;
   bool writing_ = false;
   bool ended_ = false;
@@ -500,9 +499,9 @@ void FakeRuntime::set_cgroup_driver(runtime::v1::CgroupDriver driver) {
   state_->cgroup_driver = driver;
 }
 
-void FakeRuntime::tell(int events) {
+void FakeRuntime::tell(int events, const std::string& container_id) {
   runtime::v1::ContainerEventResponse event;
-  event.set_container_id("c1");
+  event.set_container_id(container_id);
   event.set_container_event_type(runtime::v1::CONTAINER_STARTED_EVENT);
   const auto bytes = event.SerializeAsString();
   state_->each_listener([&](Listener& listener) { listener.tell(bytes, events); });

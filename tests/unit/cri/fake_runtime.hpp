@@ -45,8 +45,8 @@ class FakeRuntime {
   /// What RuntimeConfig answers; before that it is a runtime that has no such call.
   void set_cgroup_driver(runtime::v1::CgroupDriver driver);
 
-  /// Sends so many events to everyone who listens, one after the other and as fast as they are taken.
-  void tell(int events = 1);
+  /// Sends so many events of that container to everyone who listens, one after the other and as fast as they are taken.
+  void tell(int events = 1, const std::string& container_id = "c1");
   /// Sends bytes that are no event.
   void tell_garbage();
   /// Ends the streams of all who listen with this gRPC status code.

@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <fstream>
 #include <functional>
+#include <optional>
 
 #include "fixture/mount.hpp"
 #include "fixture/tree.hpp"
@@ -34,11 +35,21 @@ WatchedPods watched(const std::vector<PodFiles>& pods) {
   return result;
 }
 
+/// Its own file system, where one can be mounted: whoever else writes to that of the tree fills fanotify's queue, and
+/// what overflows it is told as a change of everybody's.
+std::optional<fixture::Mount> own_disk(const Tree& tree) {
+  std::optional<fixture::Mount> disk;
+  if (!fixture::Mount::impossible()) disk.emplace(fixture::Mount::tmpfs(tree.path("disk"), "size=4m"));
+  tree.add("disk", dir("pods", {dir("a", {dir("cache", {dir("deep"), file("old", "x")})}), dir("b", {dir("logs")}),
+                                dir("mark")}));
+  tree.add("disk", dir("elsewhere"));
+  return disk;
+}
+
 /// Two pods with a volume each, watched by one or the other means, and a third whose changes mark a moment.
 struct Pods {
-  Tree tree{
-      {dir("pods", {dir("a", {dir("cache", {dir("deep"), file("old", "x")})}), dir("b", {dir("logs")}), dir("mark")}),
-       dir("elsewhere")}};
+  Tree tree{dir("disk")};
+  std::optional<fixture::Mount> disk = own_disk(tree);
   boost::asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
   std::shared_ptr<const PodFiles> mark = std::make_shared<const PodFiles>("mark", std::vector{path("mark").native()});
@@ -51,7 +62,7 @@ struct Pods {
   explicit Pods(bool fanotify, core::Duration interval = 1ms)
       : watch{reactor.get_executor(),
               wakes,
-              {.interval = interval, .roots = {tree.path("pods")}, .fanotify = fanotify},
+              {.interval = interval, .roots = {tree.path("disk/pods")}, .fanotify = fanotify},
               [this](const std::string& uid) {
                 if (uid == mark->uid)
                   marked = true;
@@ -68,7 +79,7 @@ struct Pods {
       ++wake_ups;
     }
   }
-  [[nodiscard]] fs::path path(const std::string& relative) const { return tree.path("pods") / relative; }
+  [[nodiscard]] fs::path path(const std::string& relative) const { return tree.path("disk/pods") / relative; }
   void arm(const std::vector<PodFiles>& pods) { arm(watched(pods)); }
   void arm(WatchedPods pods) {
     pods.push_back(mark);
@@ -125,7 +136,7 @@ TEST_CASE("a pod that writes, creates or removes is the one that changed, and be
     CHECK(pods.news() == Uids{"A"});
     CHECK(pods.wake_ups > before);
     CHECK(pods.watch.status().front().wakes >= 3);  // writing and closing are two changes where the machine is slow
-    append(pods.tree.path("elsewhere/file"));
+    append(pods.tree.path("disk/elsewhere/file"));
     CHECK(pods.rest().empty());
   }
 }
