@@ -218,7 +218,7 @@ asio::awaitable<void> PodTracker::end_wait_for_list() {
 /// What is inferred of a pod that is not listed follows from its processes, which come after its cgroup.
 void PodTracker::look_at_unlisted() {
   const bool may_be_some = !parts_.unlisted.pods().empty() || parts_.clock.now() < unsettled_until_;
-  if (listed_ && may_be_some && find_unlisted()) publish();
+  if (listed_ && may_be_some && parts_.unlisted.look_again(*this)) publish();
 }
 
 /// Until the first listing everybody would be unlisted.

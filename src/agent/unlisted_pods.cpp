@@ -45,10 +45,24 @@ bool same(const std::vector<pods::RuntimePodPtr>& a, const std::vector<pods::Run
 
 bool UnlistedPods::look(const ListedPods& listed) {
   if (!is_as_seen()) find_cgroups();
+  return infer_unlisted(listed);
+}
+
+bool UnlistedPods::look_again(const ListedPods& listed) {
+  if (!is_as_seen())
+    find_cgroups();
+  else if (all_listed_)
+    return false;
+  return infer_unlisted(listed);
+}
+
+bool UnlistedPods::infer_unlisted(const ListedPods& listed) {
   forget_critical();
+  all_listed_ = true;
   std::vector<pods::RuntimePodPtr> found;
   for (const auto& one : found_) {
     if (listed.contains(one.named)) continue;
+    all_listed_ = false;
     if (auto pod = infer(one)) found.push_back(std::move(pod));
   }
   const bool changed = !same(found, pods_);
@@ -61,10 +75,7 @@ std::vector<std::string> UnlistedPods::names_in(const std::string& cgroup) const
   return directory ? directory->subdirectories().value_or(std::vector<std::string>{}) : std::vector<std::string>{};
 }
 
-std::uint64_t UnlistedPods::pods_inode() const {
-  const auto directory = place_.hierarchy.memory(place_.pods_cgroup);
-  return directory ? directory->inode() : 0;
-}
+std::uint64_t UnlistedPods::pods_inode() const { return place_.hierarchy.memory_inode(place_.pods_cgroup); }
 
 /// Most looks find the cgroups that the last one found. Where inotify does not tell, to see that costs a quarter of
 /// sorting them out. It does not tell of the pods' cgroup itself, which another one may have replaced.

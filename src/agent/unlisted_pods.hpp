@@ -49,6 +49,9 @@ class UnlistedPods {
   /// are others than before, and 50 µs for one that no list names, however many processes it has. Says whether
   /// something is different from before.
   bool look(const ListedPods& listed);
+  /// The same where the list is that of the last look: where all were on it and no cgroup has come or gone since, two
+  /// system calls say so, however many pods there are.
+  bool look_again(const ListedPods& listed);
   /// The pods that the runtime lists: those that are critical are remembered.
   void remember(const core::PodList& listed);
 
@@ -71,6 +74,7 @@ class UnlistedPods {
   [[nodiscard]] std::vector<std::string> names_in(const std::string& cgroup) const;
   [[nodiscard]] std::uint64_t pods_inode() const;
   [[nodiscard]] bool is_as_seen();
+  bool infer_unlisted(const ListedPods& listed);
   [[nodiscard]] std::vector<std::string> below(const std::string& cgroup);
   void find_cgroups();
   [[nodiscard]] pods::RuntimePodPtr infer(const Found& found) const;
@@ -80,6 +84,7 @@ class UnlistedPods {
   os::DirectoryChanges changes_;
   bool is_watched_ = false;       // all that was seen is, by `changes_`
   std::uint64_t pods_inode_ = 0;  // of the pods' cgroup then; 0: it is not there
+  bool all_listed_ = false;       // at the last look
   std::vector<pods::RuntimePodPtr> pods_;
   std::vector<std::pair<std::string, std::vector<std::string>>> seen_;  // directories, with the names in them
   std::vector<Found> found_;                                            // of pods

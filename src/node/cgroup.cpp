@@ -85,6 +85,10 @@ os::FileResult<os::KeptFile> CgroupHierarchy::memory_file(std::string_view cgrou
   return memory_.file(directory.empty() ? std::string(name) : fmt::format("{}/{}", directory, name));
 }
 
+std::uint64_t CgroupHierarchy::memory_inode(std::string_view cgroup) const {
+  return memory_.inode_of(relative(cgroup));
+}
+
 os::FileResult<os::Directory> CgroupHierarchy::pids(std::string_view cgroup) const {
   if (!pids_ && version_ == CgroupVersion::v2) return memory(cgroup);
   if (!pids_) return std::unexpected(os::FileError{Error{"the host has no pids controller"}, ENOENT});

@@ -37,6 +37,8 @@ class CgroupHierarchy {
   [[nodiscard]] os::FileResult<os::Directory> memory(std::string_view cgroup) const;
   /// A file of that directory, by one open(2) for both.
   [[nodiscard]] os::FileResult<os::KeptFile> memory_file(std::string_view cgroup, std::string_view name) const;
+  /// Of that directory, by one stat(2): another one in its place has another inode. 0: there is none.
+  [[nodiscard]] std::uint64_t memory_inode(std::string_view cgroup) const;
   /// The directory for the pids controller; on v1 hosts without one, every cgroup is_gone().
   [[nodiscard]] os::FileResult<os::Directory> pids(std::string_view cgroup) const;
 

@@ -53,9 +53,9 @@ FileResult<KeptFile> Directory::file(std::string_view relative) const {
   return KeptFile(std::move(descriptor), path_of(relative));
 }
 
-std::uint64_t Directory::inode() const {
+std::uint64_t Directory::inode_of(std::string_view relative) const {
   struct stat status{};
-  return ::fstat(descriptor_.get(), &status) == 0 ? status.st_ino : 0;
+  return ::fstatat(descriptor_.get(), std::string(relative).c_str(), &status, AT_EMPTY_PATH) == 0 ? status.st_ino : 0;
 }
 
 bool Directory::has(std::string_view relative) const {

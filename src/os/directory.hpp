@@ -40,7 +40,9 @@ class Directory {
   /// For one who has no more use for the rest.
   [[nodiscard]] FileDescriptor take_descriptor() { return std::move(descriptor_); }
   /// Tells a cgroup from a later one of the same name: cgroupfs does not give a number out again.
-  [[nodiscard]] std::uint64_t inode() const;
+  [[nodiscard]] std::uint64_t inode() const { return inode_of(""); }
+  /// The same of an entry; 0: it is not there.
+  [[nodiscard]] std::uint64_t inode_of(std::string_view relative) const;
 
  private:
   Directory(FileDescriptor descriptor, std::string path) : descriptor_(std::move(descriptor)), path_(std::move(path)) {}

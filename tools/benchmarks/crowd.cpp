@@ -35,21 +35,23 @@ void Crowd::add_victim(const std::string& name, const fs::path& file) {
 
 RuntimeStandIn::Pod Crowd::make(const std::string& name) {
   const auto cgroup = testbed_.node().pod_cgroup(QosClass::BestEffort, name);
-  RuntimeStandIn::Pod pod{.name = name, .cgroup = cgroup, .directory = testbed_.node().memory_directory(cgroup)};
-  fs::create_directory(pod.directory);
-  if (testbed::cgroup_host().v2) testbed::write_file(pod.directory / "cgroup.subtree_control", "+memory +pids");
-  fs::create_directory(container(pod));
-  return pod;
+  testbed_.node().make(cgroup);
+  for (const auto& directory : container(name)) fs::create_directory(directory);
+  return {.name = name, .cgroup = cgroup, .directory = testbed_.node().memory_directory(cgroup)};
 }
 
-fs::path Crowd::container(const RuntimeStandIn::Pod& pod) { return pod.directory / pod.name; }
+std::array<fs::path, 2> Crowd::container(const std::string& name) const {
+  const auto cgroup = testbed_.node().pod_cgroup(QosClass::BestEffort, name) + '/' + name;
+  return {testbed_.node().memory_directory(cgroup), testbed_.node().pids_directory(cgroup)};
+}
 
 void Crowd::start(const std::vector<RuntimeStandIn::Pod>& pods, const std::string& arguments) {
-  const auto script =
-      fmt::format(R"(for directory; do sh -c 'echo $$ >"$0/cgroup.procs" && exec {} {}' "$directory" & done)",
-                  testbed::load_program().native(), arguments);
+  constexpr std::string_view enter = R"(echo $$ >"$0/cgroup.procs" && echo $$ >"$1/cgroup.procs")";
+  const auto script = fmt::format(R"(while [ $# -gt 0 ]; do sh -c '{} && exec {} {}' "$1" "$2" & shift 2; done)", enter,
+                                  testbed::load_program().native(), arguments);
   std::vector<std::string> command{"sh", "-c", script, "sh"};
-  for (const auto& pod : pods) command.push_back(container(pod));
+  for (const auto& pod : pods)
+    for (const auto& directory : container(pod.name)) command.push_back(directory);
   auto shell = testbed_.spawn(command);
   if (shell.wait(1min) != 0) testbed::fail("starting the pods' processes: " + shell.errors());
   testbed::wait_until("every pod holds its memory", 2min, [&] {
@@ -59,12 +61,14 @@ void Crowd::start(const std::vector<RuntimeStandIn::Pod>& pods, const std::strin
 }
 
 void Crowd::remove(const std::string& name) {
-  const auto directory = testbed_.node().memory_directory(testbed_.node().pod_cgroup(QosClass::BestEffort, name));
   runtime_.remove(name);
   testbed::wait_until("the pod's cgroups can be removed", 30s, [&] {
-    ::rmdir((directory / name).c_str());
-    ::rmdir(directory.c_str());
-    return !fs::exists(directory);
+    const auto containers = container(name);
+    for (const auto& directory : containers) {
+      ::rmdir(directory.c_str());
+      ::rmdir(directory.parent_path().c_str());
+    }
+    return std::ranges::none_of(containers, [](const auto& directory) { return fs::exists(directory.parent_path()); });
   });
 }
 

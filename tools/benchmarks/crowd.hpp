@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -11,8 +12,8 @@
 
 namespace bench {
 
-/// Many pods for little: each is a pair of real cgroups, the pod's and its container's, with one small process inside
-/// that holds a MiB, and an entry in the runtime's stand-in. They go with the testbed.
+/// Many pods for little: each is a pair of real cgroups, the pod's and its container's, for memory and for pids, with
+/// one small process inside that holds a MiB, and an entry in the runtime's stand-in. They go with the testbed.
 class Crowd {
  public:
   /// What its node is given: further from the threshold at rest than evictd takes for near (wake/approach_timer.hpp).
@@ -34,7 +35,8 @@ class Crowd {
  private:
   /// Its cgroups; nothing runs there yet. The runtime does not know it yet either.
   RuntimeStandIn::Pod make(const std::string& name);
-  [[nodiscard]] static std::filesystem::path container(const RuntimeStandIn::Pod& pod);
+  /// Of its container, in the memory and in the pids hierarchy: one and the same on v2.
+  [[nodiscard]] std::array<std::filesystem::path, 2> container(const std::string& name) const;
   /// Starts `load` with the arguments in each container, from a shell that has gone there itself: memory is charged to
   /// where a process is when it first touches it.
   void start(const std::vector<RuntimeStandIn::Pod>& pods, const std::string& arguments);

@@ -52,10 +52,12 @@ class NodeCgroup final : public PodCgroups {
   [[nodiscard]] std::int64_t memory_capacity() const override { return memory_capacity_; }
   [[nodiscard]] std::vector<pid_t> processes(std::string_view cgroup) const override;
 
+  /// Makes a cgroup of the node's in both hierarchies, for others below it.
+  void make(std::string_view cgroup) const;
+
  private:
   /// Makes none yet. What a constructor makes after it, the destructor removes where the constructor fails.
   NodeCgroup();
-  void make(std::string_view cgroup) const;
 
   std::string cgroup_;
   std::int64_t memory_capacity_;

@@ -48,6 +48,7 @@ struct Node final : ListedPods {
               dir("proc", std::move(processes))}} {}
 
   [[nodiscard]] bool contains(const pods::NamedUid& named) const override {
+    ++asked;
     return std::ranges::any_of(listed, [&](const std::string& uid) { return named.is_of(uid); });
   }
   std::vector<std::string> look() { return look(unlisted); }
@@ -65,6 +66,7 @@ struct Node final : ListedPods {
       .hierarchy = hierarchy, .pods_cgroup = "/kubepods", .proc = tree.path("proc").native(), .memory_capacity = 1000};
   UnlistedPods unlisted{place};
   std::set<std::string> listed{};
+  mutable int asked = 0;
 };
 
 using Uids = std::vector<std::string>;
@@ -114,6 +116,24 @@ TEST_CASE("what comes is found by the next look, and what goes forgotten, with i
   CHECK(node.look(*unlisted) == Uids{"f"});
   node.tree.add(pods, cgroup("podg", "4\n"));
   CHECK(node.look(*unlisted) == Uids{"f", "g"});
+}
+
+TEST_CASE("between two lists nobody is looked up unless a cgroup came or went, or was of no list") {
+  Node node{{cgroup("poda", "2\n"), cgroup("podb", "3\n")}, {process(2, 1000), process(3, 1000), process(4, 1000)}};
+  node.listed = {"a", "b"};
+  CHECK(node.look() == Uids{});
+  node.asked = 0;
+  CHECK_FALSE(node.unlisted.look_again(node));
+  CHECK(node.asked == 0);
+  node.tree.add("cgroup/memory/kubepods", cgroup("podc", ""));
+  CHECK_FALSE(node.unlisted.look_again(node));
+  CHECK(node.asked == 3);
+  node.tree.write("cgroup/memory/kubepods/podc/cgroup.procs", "4\n");
+  CHECK(node.unlisted.look_again(node));
+  REQUIRE(node.unlisted.pods().size() == 1);
+  node.tree.remove("cgroup/memory/kubepods/podc");
+  CHECK(node.unlisted.look_again(node));
+  CHECK(node.unlisted.pods().empty());
 }
 
 // By another name elsewhere: that does not end a watch either, as the end of a cgroup does not.
