@@ -7,7 +7,9 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstddef>
+#include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "agent/cluster_report.hpp"
@@ -45,6 +47,14 @@ node::PodCgroup cgroup_of(const pods::RuntimePod& pod) {
 bool runs(const pods::RuntimePod& pod) {
   return std::ranges::find(pod.containers, pods::ContainerState::Running, &pods::RuntimeContainer::state) !=
          pod.containers.end();
+}
+
+/// Most lists say what the one before has said.
+bool has_new_sandbox(const std::vector<pods::RuntimePodPtr>& before, const std::vector<pods::RuntimePodPtr>& now) {
+  if (now == before) return false;
+  std::set<std::string_view> known;
+  for (const auto& pod : before) known.insert(pod->sandbox_id);
+  return std::ranges::any_of(now, [&](const auto& pod) { return !known.contains(pod->sandbox_id); });
 }
 
 }  // namespace
@@ -87,7 +97,7 @@ asio::awaitable<void> PodTracker::list() {
   const bool was_told = std::exchange(spoke_, false);
   if (was_told) pace_.begun(os::now());
   const bool was_heard = parts_.events.heard() && !was_told;
-  const auto before = was_heard ? sandboxes() : std::set<std::string>{};
+  const auto before = parts_.pods.runtime_pods();
   const auto asked = parts_.clock.now();
   os::crash_point("listing");
   auto listed = co_await parts_.pods.fetch();
@@ -98,7 +108,7 @@ asio::awaitable<void> PodTracker::list() {
   } else {
     take_list(std::unexpected(std::move(listed.error())), asked);
   }
-  if (!was_heard || spoke_ || std::ranges::includes(before, sandboxes())) co_return;
+  if (!was_heard || spoke_ || !has_new_sandbox(before, parts_.pods.runtime_pods())) co_return;
   // Its event may be on its way.
   doubtful_ = true;
   due(os::now() + settling.front());
@@ -140,12 +150,6 @@ core::Duration PodTracker::until_next_list() {
   return parts_.events.heard() && has_all ? told_interval : refresh_interval_;
 }
 
-std::set<std::string> PodTracker::sandboxes() const {
-  std::set<std::string> ids;
-  for (const auto& pod : parts_.pods.runtime_pods()) ids.insert(pod->sandbox_id);
-  return ids;
-}
-
 void PodTracker::specs_changed() {
   if (!listed_) return;
   publish();
@@ -154,7 +158,8 @@ void PodTracker::specs_changed() {
 }
 
 void PodTracker::changed() {
-  if (listed_ && find_unlisted()) publish();
+  // Until the first listing everybody would be unlisted.
+  if (listed_ && parts_.unlisted.look_again(*this)) publish();
   if (parts_.events.heard()) return await_event();
   // In the middle of settling the next refresh is at most 100 ms away: a burst of new pods is listed together.
   const bool at_once = refreshes_due_ < 2;
@@ -188,7 +193,9 @@ void PodTracker::take_list(const Result<void>& result, core::Instant asked) {
   const auto completed = parts_.catalog.complete(parts_.pods.pods());
   parts_.unlisted.remember(*completed);
   for (const auto& warning : parts_.pods.take_warnings()) os::log_warning("{}", warning.message);
-  if (find_unlisted() || completed != completed_ || is_provisional_) {
+  const bool is_new = completed != completed_;
+  const bool others = is_new ? parts_.unlisted.look(*this) : parts_.unlisted.look_again(*this);
+  if (others || is_new || is_provisional_) {
     publish();
   } else {
     parts_.volumes.look_again(*completed);
@@ -221,11 +228,15 @@ void PodTracker::look_at_unlisted() {
   if (listed_ && may_be_some && parts_.unlisted.look_again(*this)) publish();
 }
 
-/// Until the first listing everybody would be unlisted.
-bool PodTracker::find_unlisted() { return parts_.unlisted.look(*this); }
+void PodTracker::read_again() {
+  constexpr core::Duration pause = 5s;
+  const auto now = parts_.clock.now();
+  if (!listed_ || !parts_.events.heard() || now - read_again_ < pause) return;
+  read_again_ = now;
+  parts_.usage.prepare_again(pods_);
+}
 
 bool PodTracker::contains(const pods::NamedUid& named) const {
-  if (parts_.evictions.knows(named)) return true;
   const auto listed = parts_.pods.find(named);
   return listed != nullptr && (!listed->cgroup.empty() || !listed->cgroup_parent.empty());
 }
@@ -280,11 +291,7 @@ asio::awaitable<void> PodTracker::make_ready() {
   will_make_ready_ = false;
   if (stopping_) co_return;
   async::Turns::doing("making ready for new pods");
-  // A minute lies between two lists where the runtime tells of its pods: then all of them are read.
-  if (parts_.events.heard())
-    parts_.usage.prepare(pods_);
-  else
-    parts_.usage.prepare_again(pods_);
+  if (!parts_.events.heard() || !parts_.usage.is_ready_for(pods_)) parts_.usage.prepare_again(pods_);
   if (listed_)
     for (auto* listener : later_listeners_) listener->pods_changed(*pods_);
   parts_.storage.watch(*parts_.pods.pods());

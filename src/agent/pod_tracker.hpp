@@ -114,6 +114,9 @@ class PodTracker final : public RunningPods,
   /// yet to tell: their memory may have changed, and their processes have come. In every pass, and behind the node, for
   /// it grows with the pods.
   void look_at_unlisted();
+  /// Reads again what some of the pods hold, the largest and a quarter of the others, for passes in which nobody has to
+  /// go: at most once in 5 s, and where a minute lies between two lists. Else lists do so.
+  void read_again();
   /// What came of a list (pods::CriPods::publish) that was asked for at `asked`, by this or by somebody else who goes
   /// by it: from then on all know the same pods.
   void take_list(const Result<void>& result, core::Instant asked);
@@ -137,14 +140,13 @@ class PodTracker final : public RunningPods,
   void due(core::Instant time);
   void await_event();
   [[nodiscard]] core::Duration until_next_list();
-  [[nodiscard]] std::set<std::string> sandboxes() const;
   boost::asio::awaitable<void> end_wait_for_list();
   void specs_changed() override;
   void volumes_changed() override { publish(); }
   void spec_source_degraded(pods::SpecOrigin origin, const Error& error) override;
   void spec_unreadable(pods::SpecOrigin origin, const Error& error) override;
-  bool find_unlisted();
   [[nodiscard]] bool contains(const pods::NamedUid& named) const override;
+  [[nodiscard]] bool goes(const pods::NamedUid& named) const override { return parts_.evictions.knows(named); }
   void find_returned(core::Instant asked);
   void returned(const core::Pod& pod);
   void publish();
@@ -168,6 +170,7 @@ class PodTracker final : public RunningPods,
   boost::asio::steady_timer timer_;
   core::Instant due_ = core::Instant::max();  // of the next list, unless one is under way
   ListPace pace_;
+  core::Instant read_again_;       // when what pods hold was, by a pass
   core::Instant unsettled_until_;  // a cgroup has come of which the runtime has yet to tell
   int refreshes_due_ = 0;          // how many quick refreshes are left until things have settled
   bool spoke_ = false;             // the runtime has, since the last list began

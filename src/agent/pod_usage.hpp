@@ -51,6 +51,7 @@ class PodUsageReader final : public Usage {
   /// The same for a list that may be the one that is prepared: then only those that held the most are read again, and
   /// of the others a quarter each time.
   void prepare_again(const core::PodListPtr& pods);
+  [[nodiscard]] bool is_ready_for(const core::PodListPtr& pods) const { return pods == prepared_.pods; }
   /// Working sets as far as they decide who goes (core/deciding_usage.hpp), bounds for the rest. `eligibilities`: one
   /// for each pod. A list that is not prepared is prepared first.
   [[nodiscard]] PodUsages memory(const core::PodListPtr& pods,

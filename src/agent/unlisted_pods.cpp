@@ -63,6 +63,7 @@ bool UnlistedPods::infer_unlisted(const ListedPods& listed) {
   for (const auto& one : found_) {
     if (listed.contains(one.named)) continue;
     all_listed_ = false;
+    if (listed.goes(one.named)) continue;
     if (auto pod = infer(one)) found.push_back(std::move(pod));
   }
   const bool changed = !same(found, pods_);

@@ -24,6 +24,8 @@ class ListedPods {
   virtual ~ListedPods() = default;
 
   [[nodiscard]] virtual bool contains(const pods::NamedUid& named) const = 0;
+  /// On no list any more, and on its way out.
+  [[nodiscard]] virtual bool goes(const pods::NamedUid& named) const = 0;
 };
 
 /// Pods that have a cgroup with processes in it but are on no list of the runtime's yet: one that was started this

@@ -32,7 +32,7 @@ class Usage {
   /// then. Once for each list at least; memory() does so where nobody did.
   virtual void prepare(const core::PodListPtr& pods) = 0;
   /// What the pods held when memory() of this list was made ready, as bounds: nothing is read. Of one that held little
-  /// among very many that may have been four lists ago. Of a pod of which it is unknown: no memory.
+  /// among very many that may have been four readings ago. Of a pod of which it is unknown: no memory.
   [[nodiscard]] virtual PodUsages memory_as_listed(const core::PodListPtr& pods) = 0;
   [[nodiscard]] virtual PodUsages processes(const core::PodList& pods) = 0;
   /// As measured last. A pod that never was has no stats.

@@ -35,6 +35,7 @@ Steps operator+(Steps first, const Steps& then) {
 class NoneListed final : public ListedPods {
  public:
   [[nodiscard]] bool contains(const pods::NamedUid&) const override { return false; }
+  [[nodiscard]] bool goes(const pods::NamedUid&) const override { return false; }
 };
 
 }  // namespace

@@ -335,6 +335,37 @@ TEST_CASE("a flood of events has pods listed now and then, keeps nobody from the
   CHECK(tracked.listings() - before < 100);
 }
 
+TEST_CASE("what pods hold is read by passes where the runtime tells of its pods, and by lists where it does not") {
+  Tracked tracked{{"p"}};
+  tracked.loop.tree.add("cgroup/memory/kubepods", dir("podp", fixture::v1_memory({.usage = 100})));
+  tracked.start();
+  const auto held = [&] {
+    return tracked.loop.reader.memory_as_listed(tracked.loop.tracker.pods()).front()->working_set;
+  };
+  const auto grow = [&] { tracked.loop.tree.write("cgroup/memory/kubepods/podp/memory.usage_in_bytes", "200\n"); };
+  REQUIRE(test::run_until(tracked.loop.reactor, [&] { return held() == 100; }));
+  SUBCASE("it tells") {
+    tracked.listen();
+    grow();
+    tracked.list();
+    tracked.settle();
+    CHECK(held() == 100);
+    tracked.loop.clock.advance(10s);
+    tracked.loop.tracker.read_again();
+    CHECK(held() == 200);
+    tracked.loop.tree.write("cgroup/memory/kubepods/podp/memory.usage_in_bytes", "300\n");
+    tracked.loop.tracker.read_again();  // in the same moment
+    CHECK(held() == 200);
+  }
+  SUBCASE("it does not") {
+    grow();
+    tracked.loop.tracker.read_again();
+    CHECK(held() == 100);
+    tracked.list();
+    CHECK(test::run_until(tracked.loop.reactor, [&] { return held() == 200; }));
+  }
+}
+
 TEST_CASE("a pod that a list shows and no event told of has the runtime listened to anew") {
   Tracked tracked{{"p"}};
   tracked.start();

@@ -51,6 +51,9 @@ struct Node final : ListedPods {
     ++asked;
     return std::ranges::any_of(listed, [&](const std::string& uid) { return named.is_of(uid); });
   }
+  [[nodiscard]] bool goes(const pods::NamedUid& named) const override {
+    return std::ranges::any_of(going, [&](const std::string& uid) { return named.is_of(uid); });
+  }
   std::vector<std::string> look() { return look(unlisted); }
   std::vector<std::string> look(UnlistedPods& pods) const {
     pods.look(*this);
@@ -66,6 +69,7 @@ struct Node final : ListedPods {
       .hierarchy = hierarchy, .pods_cgroup = "/kubepods", .proc = tree.path("proc").native(), .memory_capacity = 1000};
   UnlistedPods unlisted{place};
   std::set<std::string> listed{};
+  std::set<std::string> going{};
   mutable int asked = 0;
 };
 
@@ -134,6 +138,19 @@ TEST_CASE("between two lists nobody is looked up unless a cgroup came or went, o
   node.tree.remove("cgroup/memory/kubepods/podc");
   CHECK(node.unlisted.look_again(node));
   CHECK(node.unlisted.pods().empty());
+  CHECK_FALSE(node.unlisted.look_again(node));
+}
+
+TEST_CASE("one that is on its way out is no news, and is found again where it has not gone when nobody waits for it") {
+  Node node{{cgroup("poda", "2\n"), cgroup("podb", "3\n")}, {process(2, 1000), process(3, 1000)}};
+  node.listed = {"a"};
+  node.going = {"b"};
+  CHECK(node.look() == Uids{});
+  CHECK_FALSE(node.unlisted.look_again(node));
+  node.going.clear();
+  CHECK(node.unlisted.look_again(node));
+  REQUIRE(node.unlisted.pods().size() == 1);
+  CHECK(node.unlisted.pods().front()->pod->uid == "b");
 }
 
 // By another name elsewhere: that does not end a watch either, as the end of a cgroup does not.
@@ -171,6 +188,7 @@ TEST_CASE("pods are found in a pods' cgroup that was made again") {
   SKIP_IF(fixture::no_real_cgroups());
   struct Nobody final : ListedPods {
     [[nodiscard]] bool contains(const pods::NamedUid& /*named*/) const override { return false; }
+    [[nodiscard]] bool goes(const pods::NamedUid& /*named*/) const override { return false; }
   } const nobody;
   const auto hierarchy = fixture::real_hierarchy();
   const fixture::RealCgroup pods(fixture::own_cgroup());
