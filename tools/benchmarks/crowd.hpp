@@ -29,6 +29,8 @@ class Crowd {
   void add_victim(const std::string& name, const std::filesystem::path& file);
   /// Of an evicted one: the runtime forgets it, and its cgroups are removed.
   void remove(const std::string& name);
+  /// Has the pods listed, by an event of one that is not there: the list says what the one before has said.
+  void have_listed() { runtime_.remove(""); }
   /// Leaves the node this much, in bytes, beyond what is used now.
   void leave_free(std::int64_t bytes);
 

@@ -16,6 +16,7 @@ struct ScaleResult {
   Summary written_down_ms{};     ///< the first kill to when the pod was read for `explain`; less than 0: before it
   Summary eviction_cpu_ms{};     ///< CPU time of all its threads from before the crossing until the cleanup is done
   double quiet_pass_cpu_us = 0;  ///< CPU time of a look at the node that finds nothing to do
+  double list_cpu_ms = 0;        ///< the reactor's CPU time for a list in which nothing is new
   double idle_passes = 0;        ///< a second: a busy machine's stalls make evictd look, too
   double idle_wakeups = 0;       ///< a second, of all its threads
   double idle_reactor_wakeups = 0;
