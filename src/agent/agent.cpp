@@ -83,7 +83,7 @@ void Agent::pass(const wake::Wake& wake) {
                              .under_way = parts_.evictions.under_way()},
                             clock_.now());
   parts_.alarms.passed(wake);
-  if (nobody_goes) parts_.pods.read_again();
+  if (is_by_the_clock(wake) && parts_.evictions.under_way() == 0) parts_.pods.read_again();
 }
 
 void Agent::change_policy(core::EvictionPolicy policy, std::optional<std::size_t> evictions_within_a_minute) {

@@ -8,12 +8,15 @@
 
 namespace evictd::agent {
 
+bool is_by_the_clock(const wake::Wake& wake) {
+  return std::ranges::all_of(wake.reasons,
+                             [](const wake::Reason& reason) { return reason.source == core::WakeSource::Timer; });
+}
+
 void Alarms::report_to(DecisionLog& log) { parts_.wakes.listen(log); }
 
 void Alarms::crossed(const wake::Wake& wake) {
-  if (std::ranges::all_of(wake.reasons,
-                          [](const wake::Reason& reason) { return reason.source == core::WakeSource::Timer; }))
-    parts_.fallback.count_missed();
+  if (is_by_the_clock(wake)) parts_.fallback.count_missed();
 }
 
 void Alarms::passed(const wake::Wake& wake) {

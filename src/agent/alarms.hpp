@@ -19,6 +19,9 @@
 
 namespace evictd::agent {
 
+/// Whether no source spoke, and nothing but the fallback timer began the pass.
+[[nodiscard]] bool is_by_the_clock(const wake::Wake& wake);
+
 /// What wakes the loop: it owns what the sources are armed by, and arms them after every reading of the node. On the
 /// reactor.
 class Alarms {

@@ -231,7 +231,8 @@ void PodTracker::look_at_unlisted() {
 void PodTracker::read_again() {
   constexpr core::Duration pause = 5s;
   const auto now = parts_.clock.now();
-  if (!listed_ || !parts_.events.heard() || now - read_again_ < pause) return;
+  // A list that is not made ready for yet comes in a turn of its own.
+  if (!parts_.events.heard() || now - read_again_ < pause || !parts_.usage.is_ready_for(pods_)) return;
   read_again_ = now;
   parts_.usage.prepare_again(pods_);
 }
@@ -291,7 +292,12 @@ asio::awaitable<void> PodTracker::make_ready() {
   will_make_ready_ = false;
   if (stopping_) co_return;
   async::Turns::doing("making ready for new pods");
-  if (!parts_.events.heard() || !parts_.usage.is_ready_for(pods_)) parts_.usage.prepare_again(pods_);
+  const auto now = parts_.clock.now();
+  const bool is_read_by_passes = parts_.events.heard() && now - read_again_ < told_interval;
+  if (!is_read_by_passes || !parts_.usage.is_ready_for(pods_)) {
+    parts_.usage.prepare_again(pods_);
+    read_again_ = now;
+  }
   if (listed_)
     for (auto* listener : later_listeners_) listener->pods_changed(*pods_);
   parts_.storage.watch(*parts_.pods.pods());

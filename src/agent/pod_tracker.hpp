@@ -114,8 +114,8 @@ class PodTracker final : public RunningPods,
   /// yet to tell: their memory may have changed, and their processes have come. In every pass, and behind the node, for
   /// it grows with the pods.
   void look_at_unlisted();
-  /// Reads again what some of the pods hold, the largest and a quarter of the others, for passes in which nobody has to
-  /// go: at most once in 5 s, and where a minute lies between two lists. Else lists do so.
+  /// Reads again what some of the pods hold, the largest and a quarter of the others, for passes that nothing but the
+  /// clock begins: at most once in 5 s, and where a minute lies between two lists. Else lists do so.
   void read_again();
   /// What came of a list (pods::CriPods::publish) that was asked for at `asked`, by this or by somebody else who goes
   /// by it: from then on all know the same pods.
@@ -170,7 +170,7 @@ class PodTracker final : public RunningPods,
   boost::asio::steady_timer timer_;
   core::Instant due_ = core::Instant::max();  // of the next list, unless one is under way
   ListPace pace_;
-  core::Instant read_again_;       // when what pods hold was, by a pass
+  core::Instant read_again_;       // when what pods hold was
   core::Instant unsettled_until_;  // a cgroup has come of which the runtime has yet to tell
   int refreshes_due_ = 0;          // how many quick refreshes are left until things have settled
   bool spoke_ = false;             // the runtime has, since the last list began

@@ -24,7 +24,7 @@ class ListedPods {
   virtual ~ListedPods() = default;
 
   [[nodiscard]] virtual bool contains(const pods::NamedUid& named) const = 0;
-  /// On no list any more, and on its way out.
+  /// Of one that `contains` does not have: it is on its way out, or gone a short while ago.
   [[nodiscard]] virtual bool goes(const pods::NamedUid& named) const = 0;
 };
 
@@ -52,7 +52,7 @@ class UnlistedPods {
   /// something is different from before.
   bool look(const ListedPods& listed);
   /// The same where the list is that of the last look: where all were on it and no cgroup has come or gone since, two
-  /// system calls say so, however many pods there are.
+  /// system calls say so, however many pods there are, if inotify tells.
   bool look_again(const ListedPods& listed);
   /// The pods that the runtime lists: those that are critical are remembered.
   void remember(const core::PodList& listed);

@@ -15,9 +15,11 @@ namespace {
 
 /// The victim is most likely among these. Each costs some 5 us, and twice as many seldom decide more.
 constexpr std::size_t first_look = 8;
+/// Beside an unlisted pod those that may go instead are among these.
+constexpr std::size_t first_look_with_unlisted = 16;
 /// Of the others so many are read until what is left cannot come first. Asking that costs little more than one of them.
 constexpr std::size_t next_look = 64;
-/// Of the largest so many are looked at once more, where that may be called for.
+/// Of the largest so many are looked at once more, where one of them may have given much back meanwhile.
 constexpr std::size_t last_look = 16;
 
 class Deciding {
@@ -31,7 +33,7 @@ class Deciding {
 
   std::vector<std::optional<PodUsage>> run() {
     only_first_ = !has_unlisted_;
-    read_held(readings_.always() + first_look);
+    read_held(readings_.always() + (has_unlisted_ ? first_look_with_unlisted : first_look));
     settle_first();
     while (!unread().empty() && !is_decided()) {
       read_held(rest_ && only_first_ ? next_look : unread().size());
@@ -152,7 +154,7 @@ class Deciding {
   /// Whether an unlisted pod goes depends on its own numbers and on those of the candidates that may go instead.
   std::vector<std::optional<PodUsage>> settled() {
     if (!has_unlisted_) return std::move(usage_);
-    lead(last_look);
+    lead(first_look_with_unlisted);
     for (std::size_t place = 0; place < usage_.size(); ++place) {
       if (eligibilities_[place] != Eligibility::unlisted || !usage_[place] || !usage_[place]->at_most) continue;
       read_working_set(place);

@@ -42,8 +42,8 @@ class MemoryReadings {
 /// A pod that has nothing to give (RankedPod::nothing_to_gain) decides nothing.
 ///
 /// `eligibilities`: one for each pod. Working sets of those that are excluded are not read, those that go last count
-/// only if there is no other. Those of unlisted pods are always read, and beside them those of the first 16 candidates,
-/// of which one may go instead.
+/// only if there is no other. Those of unlisted pods are always read, and beside them those of the candidates among the
+/// 16 pods that are looked at first, of which one may go instead.
 [[nodiscard]] std::vector<std::optional<PodUsage>> read_deciding_usage(const PodList& pods,
                                                                        std::span<const Eligibility> eligibilities,
                                                                        const MemoryReadings& readings);

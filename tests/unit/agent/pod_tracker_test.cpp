@@ -337,32 +337,39 @@ TEST_CASE("a flood of events has pods listed now and then, keeps nobody from the
 
 TEST_CASE("what pods hold is read by passes where the runtime tells of its pods, and by lists where it does not") {
   Tracked tracked{{"p"}};
-  tracked.loop.tree.add("cgroup/memory/kubepods", dir("podp", fixture::v1_memory({.usage = 100})));
+  auto& loop = tracked.loop;
+  loop.tree.add("cgroup/memory/kubepods", dir("podp", fixture::v1_memory({.usage = 100})));
   tracked.start();
-  const auto held = [&] {
-    return tracked.loop.reader.memory_as_listed(tracked.loop.tracker.pods()).front()->working_set;
+  const auto held = [&] { return loop.reader.memory_as_listed(loop.tracker.pods()).front()->working_set; };
+  const auto hold = [&](const char* bytes) {
+    loop.tree.write("cgroup/memory/kubepods/podp/memory.usage_in_bytes", bytes);
   };
-  const auto grow = [&] { tracked.loop.tree.write("cgroup/memory/kubepods/podp/memory.usage_in_bytes", "200\n"); };
-  REQUIRE(test::run_until(tracked.loop.reactor, [&] { return held() == 100; }));
+  REQUIRE(test::run_until(loop.reactor, [&] { return held() == 100; }));
   SUBCASE("it tells") {
     tracked.listen();
-    grow();
+    loop.start();
+    hold("200");
     tracked.list();
     tracked.settle();
     CHECK(held() == 100);
-    tracked.loop.clock.advance(10s);
-    tracked.loop.tracker.read_again();
+    loop.clock.advance(10s);
+    loop.wake(core::WakeSource::Psi);
+    CHECK(held() == 100);
+    loop.wake(core::WakeSource::Timer);
     CHECK(held() == 200);
-    tracked.loop.tree.write("cgroup/memory/kubepods/podp/memory.usage_in_bytes", "300\n");
-    tracked.loop.tracker.read_again();  // in the same moment
+    hold("300");
+    loop.wake(core::WakeSource::Timer);  // in the same moment
     CHECK(held() == 200);
+    loop.clock.advance(2min);  // nobody has looked for so long
+    tracked.list();
+    CHECK(test::run_until(loop.reactor, [&] { return held() == 300; }));
   }
   SUBCASE("it does not") {
-    grow();
-    tracked.loop.tracker.read_again();
+    hold("200");
+    loop.tracker.read_again();
     CHECK(held() == 100);
     tracked.list();
-    CHECK(test::run_until(tracked.loop.reactor, [&] { return held() == 200; }));
+    CHECK(test::run_until(loop.reactor, [&] { return held() == 200; }));
   }
 }
 

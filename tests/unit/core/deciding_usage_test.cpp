@@ -177,6 +177,20 @@ TEST_CASE("who cannot hold enough to win is not looked at") {
   }
 }
 
+TEST_CASE("a candidate that may go instead of an unlisted pod is read also behind the first eight") {
+  Node node;
+  node.add(pod("new"), 500, 500, Eligibility::unlisted);
+  for (int i = 0; i < 6; ++i) node.add(pod("critical"), 400, 400, Eligibility::excluded);
+  node.add(pod("cache"), 350, 240);
+  auto instead = pod("instead");
+  instead.priority = 100;
+  node.add(instead, 300, 300);
+  node.together = node.sum();
+  const auto usage = node.decide();
+  REQUIRE(usage.back());
+  CHECK_FALSE(usage.back()->at_most);
+}
+
 TEST_CASE("of many pods that hold more than the hog together so many are read that the rest holds less") {
   Node node;
   node.add(pod("hog"), 5'000, 4'000);
