@@ -108,7 +108,7 @@ asio::awaitable<std::optional<Answers::Decided>> Answers::decide(std::shared_ptr
       decided.emplace(std::unexpected(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, read.error().message)));
   }
   if (question->reserve && handlers_.auditor != nullptr) {
-    const auto outcome = decided.value_or(std::unexpected(shutting_down()));  // pods may have been evicted for it
+    const auto outcome = decided.value_or(std::unexpected(rpc::shutting_down()));  // pods may have been evicted for it
     const auto status = outcome ? grpc::Status::OK : outcome.error();
     tell(question->caller, status,
          audit_admission(question->caller, question->call, status, *pods,

@@ -11,11 +11,11 @@
 #include "api/departure.hpp"
 #include "api/handlers.hpp"
 #include "api/refusals.hpp"
-#include "api/unary_call.hpp"
 #include "core/error.hpp"
 #include "events/event_log.hpp"
 #include "events/turns.hpp"
 #include "evictd.grpc.pb.h"
+#include "rpc/server/unary_call.hpp"
 
 namespace evictd::api {
 
@@ -25,7 +25,7 @@ struct Asked {
   Caller caller;
   grpc::Status allowed;  ///< not OK only for a change, which is refused, and told of
   Request request;
-  std::weak_ptr<UnaryCall<Request, Response>> call;
+  std::weak_ptr<rpc::UnaryCall<Request, Response>> call;
   std::shared_ptr<Departure> departure;  ///< of the client, before the answer
 
   /// Lets the client know that the answer will take its time.

@@ -9,8 +9,8 @@
 #include <thread>
 #include <utility>
 
-#include "api/bound_connections.hpp"
-#include "api/grpc_end.hpp"
+#include "rpc/server/bound_connections.hpp"
+#include "rpc/server/grpc_end.hpp"
 
 using namespace std::chrono_literals;
 
@@ -65,11 +65,11 @@ Endpoint::Endpoint(std::unique_ptr<EvictionService> service, std::shared_ptr<grp
   builder.SetSyncServerOption(grpc::ServerBuilder::CQ_TIMEOUT_MSEC, std::numeric_limits<int>::max());
   builder.SetMaxReceiveMessageSize(static_cast<int>(largest_message));
   bound_memory(builder);
-  bound_connections(builder, longest_idle_of_clients);
+  rpc::bound_connections(builder, longest_idle_of_clients);
   server_ = builder.BuildAndStart();
   service_->listen(*queue_);
   health_.listen(*queue_);
-  queue_thread_ = std::make_unique<CompletionThread>(*queue_, "API calls");
+  queue_thread_ = std::make_unique<rpc::CompletionThread>(*queue_, "API calls");
 }
 
 void Endpoint::take(os::FileDescriptor connection) {
@@ -81,8 +81,8 @@ void Endpoint::take(os::FileDescriptor connection) {
 
 void Endpoint::set_serving(bool serving) { health_.set_serving(serving); }
 
-void Endpoint::shutdown(std::chrono::system_clock::time_point deadline, const OpenSockets& clients) {
-  shut_down(*server_, clients, deadline);
+void Endpoint::shutdown(std::chrono::system_clock::time_point deadline, const rpc::OpenSockets& clients) {
+  rpc::shut_down(*server_, clients, deadline);
   // Every call has ended for gRPC. What that has some of them begin, a Finish behind a write that failed, say, must not
   // meet a queue that is shut down: gRPC ends the process then. It is a matter of microseconds.
   const auto give_up = std::chrono::steady_clock::now() + 1s;

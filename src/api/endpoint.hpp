@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <memory>
 
-#include "api/completion.hpp"
 #include "api/eviction_service.hpp"
 #include "api/health.hpp"
-#include "api/open_socket.hpp"
 #include "os/file_descriptor.hpp"
+#include "rpc/server/completion.hpp"
+#include "rpc/server/open_socket.hpp"
 
 namespace evictd::api {
 
@@ -28,7 +28,7 @@ class Endpoint {
   /// As EvictionService::is_answering().
   [[nodiscard]] bool is_answering() const { return service_->is_answering(); }
   /// Cuts off at the deadline what has not ended by then. `clients`: whose connections it took.
-  void shutdown(std::chrono::system_clock::time_point deadline, const OpenSockets& clients);
+  void shutdown(std::chrono::system_clock::time_point deadline, const rpc::OpenSockets& clients);
 
  private:
   std::unique_ptr<EvictionService> service_;
@@ -36,7 +36,7 @@ class Endpoint {
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;  // refers to all of them
-  std::unique_ptr<CompletionThread> queue_thread_;
+  std::unique_ptr<rpc::CompletionThread> queue_thread_;
 };
 
 }  // namespace evictd::api

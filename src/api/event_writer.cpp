@@ -20,11 +20,11 @@ void EventWriter::listen(Service& service, grpc::ServerCompletionQueue& queue, s
 EventWriter::EventWriter(Service& service, grpc::ServerCompletionQueue& queue, std::shared_ptr<const Arrived> arrived)
     : service_(service), queue_(queue), arrived_(std::move(arrived)) {}
 
-bool EventWriter::begin(asio::any_io_executor reactor, std::shared_ptr<OpenCalls> calls) {
+bool EventWriter::begin(asio::any_io_executor reactor, std::shared_ptr<rpc::OpenCalls> calls) {
   reactor_ = std::move(reactor);
   calls_ = std::move(calls);
   if (calls_->add(shared_from_this())) return true;
-  finish(shutting_down());
+  finish(rpc::shutting_down());
   return false;
 }
 
@@ -52,7 +52,7 @@ void EventWriter::finish(const grpc::Status& status) {
   }
   finished_ = true;
   ++asked_for_;
-  writer_.Finish(presentable(status), finished_tag_.tag());
+  writer_.Finish(rpc::presentable(status), finished_tag_.tag());
 }
 
 void EventWriter::cut_off(const grpc::Status& status) {

@@ -6,10 +6,10 @@
 #include <optional>
 #include <utility>
 
-#include "api/completion.hpp"
-#include "api/open_calls.hpp"
 #include "events/event_log.hpp"
 #include "evictd.grpc.pb.h"
+#include "rpc/server/completion.hpp"
+#include "rpc/server/open_calls.hpp"
 
 namespace evictd::api {
 
@@ -21,7 +21,7 @@ class EventStream;
 /// Its own rules hold without the reactor, so a server can end its streams while the reactor stands still. Everything
 /// else that the queue's thread hears it posts to the EventStream. It owns itself until gRPC has told all that it was
 /// asked for; OpenCalls has a share from begin() on.
-class EventWriter final : public OpenCall, public std::enable_shared_from_this<EventWriter> {
+class EventWriter final : public rpc::OpenCall, public std::enable_shared_from_this<EventWriter> {
  public:
   using Service = v1::EvictionService::AsyncService;
   /// Given each call on the queue's thread: it either begins it or ends it.
@@ -42,7 +42,7 @@ class EventWriter final : public OpenCall, public std::enable_shared_from_this<E
   }
 
   /// False: the server shuts down, and the call has ended. On the queue's thread.
-  [[nodiscard]] bool begin(boost::asio::any_io_executor reactor, std::shared_ptr<OpenCalls> calls);
+  [[nodiscard]] bool begin(boost::asio::any_io_executor reactor, std::shared_ptr<rpc::OpenCalls> calls);
   /// Who is told. On the reactor.
   void attach(std::weak_ptr<EventStream> stream) { stream_ = std::move(stream); }
 
@@ -58,7 +58,7 @@ class EventWriter final : public OpenCall, public std::enable_shared_from_this<E
   void abort(const grpc::Status& status) override { finish(status); }
 
  private:
-  using Tag = OwnCompletion<EventWriter>;
+  using Tag = rpc::OwnCompletion<EventWriter>;
 
   // All on the queue's thread.
   void on_arrived(bool ok);
@@ -72,7 +72,7 @@ class EventWriter final : public OpenCall, public std::enable_shared_from_this<E
   Service& service_;
   grpc::ServerCompletionQueue& queue_;
   std::shared_ptr<const Arrived> arrived_;
-  std::shared_ptr<OpenCalls> calls_;
+  std::shared_ptr<rpc::OpenCalls> calls_;
   std::optional<boost::asio::any_io_executor> reactor_;
   std::weak_ptr<EventStream> stream_;  // touched on the reactor only
 

@@ -19,7 +19,7 @@ namespace {
 /// A text may hold many pods: how many is known only once it is read.
 std::size_t weight_of_batch(std::size_t bytes) {
   constexpr std::size_t smallest_pod = 32;
-  return weight_of_call(std::min(bytes / smallest_pod, most_admission_requests), bytes);
+  return rpc::weight_of_call(std::min(bytes / smallest_pod, most_admission_requests), bytes);
 }
 
 grpc::Status too_many() {
@@ -66,11 +66,12 @@ asio::awaitable<void> run(std::shared_ptr<Answers> answers, std::function<asio::
 }  // namespace
 
 EvictionService::EvictionService(std::shared_ptr<EventStreams> streams, std::shared_ptr<PreKillStreams> pre_kills,
-                                 std::shared_ptr<OpenCalls> calls, std::shared_ptr<Answers> answers, Identify identify)
+                                 std::shared_ptr<rpc::OpenCalls> calls, std::shared_ptr<Answers> answers,
+                                 Identify identify)
     : streams_(std::move(streams)),
       pre_kills_(std::move(pre_kills)),
       calls_(std::move(calls)),
-      budget_(std::make_shared<CallBudget>(CallLimits{})),
+      budget_(std::make_shared<rpc::CallBudget>(rpc::CallLimits{})),
       answers_(std::move(answers)),
       identify_(std::move(identify)) {}
 
@@ -95,7 +96,7 @@ void EvictionService::listen(grpc::ServerCompletionQueue& queue) {
         return Terms{.call = request.reserve() ? "Admit with reserve" : "Admit",
                      .is_answered = handlers.admitter != nullptr,
                      .access = request.reserve() ? Access::Change : Access::Look,
-                     .weight = weight_of_call(1, request.ByteSizeLong())};
+                     .weight = rpc::weight_of_call(1, request.ByteSizeLong())};
       },
       [](Answers& answers, const auto& asked) { return answers.admit(asked); });
   serve(
@@ -114,7 +115,7 @@ void EvictionService::listen(grpc::ServerCompletionQueue& queue) {
         return Terms{.call = "UpdateThresholds",
                      .is_answered = handlers.thresholds != nullptr,
                      .access = request.validate_only() ? Access::Look : Access::Change,
-                     .weight = weight_of_call(0, request.ByteSizeLong()),
+                     .weight = rpc::weight_of_call(0, request.ByteSizeLong()),
                      .size = check_size("changes", request.changes_size(), most_threshold_changes)};
       },
       [](Answers& answers, const auto& asked) { return answers.update_thresholds(asked); });
@@ -149,9 +150,9 @@ void EvictionService::serve_pre_kills() {
 }
 
 template <class Base, class Request, class Response, class TermsOf, class Begin>
-class EvictionService::Served final : public UnaryCall<Request, Response>::Method {
+class EvictionService::Served final : public rpc::UnaryCall<Request, Response>::Method {
  public:
-  using Call = UnaryCall<Request, Response>;
+  using Call = rpc::UnaryCall<Request, Response>;
 
   Served(EvictionService& service, Method<Base, Request, Response> method, TermsOf terms, Begin begin)
       : service_(service), method_(method), terms_(std::move(terms)), begin_(std::move(begin)) {}
@@ -182,7 +183,7 @@ class EvictionService::Served final : public UnaryCall<Request, Response>::Metho
                                                      begin = begin_] { return begin(*answers, asked); };
     async::spawn_contained(answers->reactor(), run(answers, std::move(answer)),
                            [weak = std::weak_ptr(call)](const std::string& reason) {
-                             const auto status = given_up(reason);
+                             const auto status = rpc::given_up(reason);
                              if (const auto open = weak.lock()) open->abort(status);
                            });
   }
@@ -199,14 +200,14 @@ void EvictionService::serve(Method<Base, Request, Response> method, TermsOf term
   using Mine = Served<Base, Request, Response, TermsOf, Begin>;
   auto served = std::make_shared<const Mine>(*this, method, std::move(terms), std::move(begin));
   methods_.emplace_back(served);
-  UnaryCall<Request, Response>::listen(std::move(served));
+  rpc::UnaryCall<Request, Response>::listen(std::move(served));
 }
 
 template <class Base, class Request, class Response, class Give>
 void EvictionService::serve_look(Method<Base, Request, Response> method, std::string_view call, bool is_answered,
                                  Give answer) {
   const auto terms = [call, is_answered](const Request& request) {
-    return Terms{.call = call, .is_answered = is_answered, .weight = weight_of_call(0, request.ByteSizeLong())};
+    return Terms{.call = call, .is_answered = is_answered, .weight = rpc::weight_of_call(0, request.ByteSizeLong())};
   };
   serve(method, terms, [answer](Answers& answers, const auto& asked) {
     answer_at_once(answers, asked, answer);

@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "api/answers.hpp"
-#include "api/call_budget.hpp"
 #include "api/caller.hpp"
 #include "api/event_writer.hpp"
-#include "api/open_calls.hpp"
 #include "api/permission.hpp"
 #include "api/pre_kill_stream.hpp"
 #include "api/stream.hpp"
-#include "api/unary_call.hpp"
 #include "evictd.grpc.pb.h"
+#include "rpc/server/call_budget.hpp"
+#include "rpc/server/open_calls.hpp"
+#include "rpc/server/unary_call.hpp"
 
 namespace evictd::api {
 
@@ -27,7 +27,7 @@ namespace evictd::api {
 class EvictionService {
  public:
   EvictionService(std::shared_ptr<EventStreams> streams, std::shared_ptr<PreKillStreams> pre_kills,
-                  std::shared_ptr<OpenCalls> calls, std::shared_ptr<Answers> answers, Identify identify);
+                  std::shared_ptr<rpc::OpenCalls> calls, std::shared_ptr<Answers> answers, Identify identify);
   EvictionService(const EvictionService&) = delete;
   EvictionService& operator=(const EvictionService&) = delete;
 
@@ -73,8 +73,8 @@ class EvictionService {
   grpc::ServerCompletionQueue* queue_ = nullptr;
   std::shared_ptr<EventStreams> streams_;
   std::shared_ptr<PreKillStreams> pre_kills_;
-  std::shared_ptr<OpenCalls> calls_;
-  std::shared_ptr<CallBudget> budget_;
+  std::shared_ptr<rpc::OpenCalls> calls_;
+  std::shared_ptr<rpc::CallBudget> budget_;
   std::shared_ptr<Answers> answers_;
   Identify identify_;
   std::vector<std::weak_ptr<const void>> methods_;  // shared by the calls of each

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/completion.hpp"
+#include "rpc/server/completion.hpp"
 
 namespace evictd::api {
 namespace {
@@ -22,7 +22,7 @@ constexpr std::size_t longest_service_name = 256;
 }  // namespace
 
 /// A Check from its arrival to its end.
-class Health::Check final : public Completion {
+class Health::Check final : public rpc::Completion {
  public:
   explicit Check(Health& health) : health_(health) {
     health_.service_.RequestCheck(&context_, &request_, &responder_, health_.queue_, health_.queue_, tag());
@@ -129,10 +129,10 @@ class Health::Watch {
   HealthCheckRequest request_;
   std::string service_name_;
   grpc::ServerAsyncWriter<HealthCheckResponse> writer_{&context_};
-  OwnCompletion<Watch> arrived_{*this, &Watch::arrived};
-  OwnCompletion<Watch> written_{*this, &Watch::written};
-  OwnCompletion<Watch> left_{*this, &Watch::left};
-  OwnCompletion<Watch> finished_{*this, &Watch::finished};
+  rpc::OwnCompletion<Watch> arrived_{*this, &Watch::arrived};
+  rpc::OwnCompletion<Watch> written_{*this, &Watch::written};
+  rpc::OwnCompletion<Watch> left_{*this, &Watch::left};
+  rpc::OwnCompletion<Watch> finished_{*this, &Watch::finished};
   std::optional<Status> next_;
   std::optional<Status> told_;
   bool arrived_already_ = false;

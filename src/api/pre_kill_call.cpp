@@ -19,12 +19,13 @@ void PreKillCall::listen(Service& service, grpc::ServerCompletionQueue& queue, s
 PreKillCall::PreKillCall(Service& service, grpc::ServerCompletionQueue& queue, std::shared_ptr<const Arrived> arrived)
     : service_(service), queue_(queue), arrived_(std::move(arrived)) {}
 
-bool PreKillCall::begin(asio::any_io_executor reactor, std::shared_ptr<OpenCalls> calls, CallBudget::Place place) {
+bool PreKillCall::begin(asio::any_io_executor reactor, std::shared_ptr<rpc::OpenCalls> calls,
+                        rpc::CallBudget::Place place) {
   reactor_ = std::move(reactor);
   calls_ = std::move(calls);
   place_ = std::move(place);
   if (calls_->add(shared_from_this())) return true;
-  finish(shutting_down());
+  finish(rpc::shutting_down());
   return false;
 }
 
@@ -60,7 +61,7 @@ void PreKillCall::finish(const grpc::Status& status) {
   }
   finished_ = true;
   ++asked_for_;
-  stream_call_.Finish(presentable(status), finished_tag_.tag());  // a read under way ends with it
+  stream_call_.Finish(rpc::presentable(status), finished_tag_.tag());  // a read under way ends with it
 }
 
 void PreKillCall::cut_off(const grpc::Status& status) {

@@ -6,10 +6,10 @@
 #include <optional>
 #include <utility>
 
-#include "api/call_budget.hpp"
-#include "api/completion.hpp"
-#include "api/open_calls.hpp"
 #include "evictd.grpc.pb.h"
+#include "rpc/server/call_budget.hpp"
+#include "rpc/server/completion.hpp"
+#include "rpc/server/open_calls.hpp"
 
 namespace evictd::api {
 
@@ -20,7 +20,7 @@ class PreKillStream;
 /// As in EventWriter its own rules hold without the reactor, so that a server can end it while the reactor stands
 /// still; all else that the queue's thread hears it posts to the PreKillStream. It owns itself until gRPC has told all
 /// that it was asked for; OpenCalls has a share from begin() on.
-class PreKillCall final : public OpenCall, public std::enable_shared_from_this<PreKillCall> {
+class PreKillCall final : public rpc::OpenCall, public std::enable_shared_from_this<PreKillCall> {
  public:
   using Service = v1::EvictionService::AsyncService;
   /// Given each call on the queue's thread: it either begins it or ends it.
@@ -37,8 +37,8 @@ class PreKillCall final : public OpenCall, public std::enable_shared_from_this<P
 
   /// `place` is held until the call is over. False: the server shuts down, and the call has ended. On the queue's
   /// thread.
-  [[nodiscard]] bool begin(boost::asio::any_io_executor reactor, std::shared_ptr<OpenCalls> calls,
-                           CallBudget::Place place);
+  [[nodiscard]] bool begin(boost::asio::any_io_executor reactor, std::shared_ptr<rpc::OpenCalls> calls,
+                           rpc::CallBudget::Place place);
   /// Who is told. On the reactor.
   void attach(std::weak_ptr<PreKillStream> stream) { stream_ = std::move(stream); }
 
@@ -56,7 +56,7 @@ class PreKillCall final : public OpenCall, public std::enable_shared_from_this<P
   void abort(const grpc::Status& status) override { finish(status); }
 
  private:
-  using Tag = OwnCompletion<PreKillCall>;
+  using Tag = rpc::OwnCompletion<PreKillCall>;
 
   // All on the queue's thread.
   void on_arrived(bool ok);
@@ -73,8 +73,8 @@ class PreKillCall final : public OpenCall, public std::enable_shared_from_this<P
   Service& service_;
   grpc::ServerCompletionQueue& queue_;
   std::shared_ptr<const Arrived> arrived_;
-  std::shared_ptr<OpenCalls> calls_;
-  CallBudget::Place place_;
+  std::shared_ptr<rpc::OpenCalls> calls_;
+  rpc::CallBudget::Place place_;
   std::optional<boost::asio::any_io_executor> reactor_;
   std::weak_ptr<PreKillStream> stream_;  // touched on the reactor only
 

@@ -158,8 +158,8 @@ void PreKillStream::end(const grpc::Status& status) {
 PreKillStreams::PreKillStreams(asio::any_io_executor reactor, const Handlers& handlers, PreKillLimits limits)
     : reactor_(std::move(reactor)), agents_(handlers.pre_kill), auditor_(handlers.auditor), limits_(limits) {}
 
-void PreKillStreams::open(const std::shared_ptr<PreKillCall>& call, const std::shared_ptr<OpenCalls>& calls,
-                          Caller caller, CallBudget::Place place) {
+void PreKillStreams::open(const std::shared_ptr<PreKillCall>& call, const std::shared_ptr<rpc::OpenCalls>& calls,
+                          Caller caller, rpc::CallBudget::Place place) {
   if (!call->begin(reactor_, calls, std::move(place))) return;
   asio::post(reactor_,
              [weak = weak_from_this(), weak_call = std::weak_ptr(call), caller = std::move(caller)]() mutable {
@@ -175,7 +175,7 @@ void PreKillStreams::close() {
 }
 
 void PreKillStreams::begin(const std::shared_ptr<PreKillCall>& call, Caller caller) {
-  if (closed_) return call->finish(shutting_down());
+  if (closed_) return call->finish(rpc::shutting_down());
   auto allowed = permit(caller, Access::Change, "PreKill");
   if (allowed.ok() && agents_ == nullptr)
     allowed = {grpc::StatusCode::FAILED_PRECONDITION,

@@ -8,13 +8,13 @@
 #include <string>
 #include <unordered_set>
 
-#include "api/call_budget.hpp"
 #include "api/caller.hpp"
 #include "api/handlers.hpp"
-#include "api/open_calls.hpp"
 #include "api/pre_kill_agents.hpp"
 #include "api/pre_kill_call.hpp"
 #include "api/refusals.hpp"
+#include "rpc/server/call_budget.hpp"
+#include "rpc/server/open_calls.hpp"
 
 namespace evictd::api {
 
@@ -82,8 +82,8 @@ class PreKillStreams : public std::enable_shared_from_this<PreKillStreams> {
   PreKillStreams& operator=(const PreKillStreams&) = delete;
 
   /// Somebody called, who may or may not. On the queue's thread.
-  void open(const std::shared_ptr<PreKillCall>& call, const std::shared_ptr<OpenCalls>& calls, Caller caller,
-            CallBudget::Place place);
+  void open(const std::shared_ptr<PreKillCall>& call, const std::shared_ptr<rpc::OpenCalls>& calls, Caller caller,
+            rpc::CallBudget::Place place);
 
   /// Closes all and takes no more; their calls are ended by OpenCalls.
   void close();

@@ -16,8 +16,8 @@
 #include <system_error>
 #include <utility>
 
-#include "api/unix_socket.hpp"
 #include "os/file_descriptor.hpp"
+#include "os/unix_socket.hpp"
 #include "pods/cgroup_name.hpp"
 
 namespace asio = boost::asio;
@@ -86,7 +86,7 @@ struct PressureSocket::State : std::enable_shared_from_this<State> {
   };
   using ConnectionPtr = std::shared_ptr<Connection>;
 
-  State(const asio::any_io_executor& executor, async::Worker& side, Options given, ListeningSocket at)
+  State(const asio::any_io_executor& executor, async::Worker& side, Options given, os::ListeningSocket at)
       : reactor{executor},
         worker{side},
         options{std::move(given)},
@@ -168,7 +168,7 @@ struct PressureSocket::State : std::enable_shared_from_this<State> {
   asio::any_io_executor reactor;
   async::Worker& worker;
   Options options;
-  ListeningSocket place;
+  os::ListeningSocket place;
   PressureDescriptor listener;
   asio::steady_timer pause;
   std::list<ConnectionPtr> connections;
@@ -177,15 +177,15 @@ struct PressureSocket::State : std::enable_shared_from_this<State> {
 
 Result<std::unique_ptr<PressureSocket>> PressureSocket::open(const asio::any_io_executor& reactor,
                                                              async::Worker& worker, Options options) {
-  if (auto made = make_directory_of(options.path); !made) return std::unexpected(made.error());
+  if (auto made = os::make_directory_of(options.path); !made) return std::unexpected(made.error());
   const auto directory = std::filesystem::path(options.path).parent_path();
   std::error_code error;
   std::filesystem::permissions(directory, std::filesystem::perms{0755}, error);
   if (error) return fail(fmt::format("{}: cannot set its mode: {}", directory.native(), error.message()));
-  auto place = ListeningSocket::open(options.path);
+  auto place = os::ListeningSocket::open(options.path);
   if (!place) return std::unexpected(place.error());
   auto socket = place->take();
-  if (auto open = admit_to_socket(options.path, "", 0666); !open) return std::unexpected(open.error());
+  if (auto open = os::admit_to_socket(options.path, "", 0666); !open) return std::unexpected(open.error());
   auto state = std::make_shared<State>(reactor, worker, std::move(options), *std::move(place));
   if (!give_to(state->listener, socket)) return fail("the memory pressure socket: no room for it in epoll");
   state->listen();

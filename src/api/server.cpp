@@ -10,18 +10,18 @@
 #include <utility>
 #include <vector>
 
-#include "api/acceptor.hpp"
 #include "api/endpoint.hpp"
 #include "api/eviction_service.hpp"
-#include "api/open_calls.hpp"
-#include "api/peers.hpp"
 #include "api/pre_kill_stream.hpp"
 #include "api/standby_endpoint.hpp"
 #include "api/stream.hpp"
-#include "api/unix_socket.hpp"
 #include "api/user_names.hpp"
 #include "config/yaml.hpp"
 #include "os/file_descriptor.hpp"
+#include "os/unix_socket.hpp"
+#include "rpc/server/acceptor.hpp"
+#include "rpc/server/open_calls.hpp"
+#include "rpc/server/peers.hpp"
 
 namespace evictd::api {
 namespace {
@@ -52,7 +52,7 @@ struct Server::Parts {
       : options(std::move(given)),
         log(events),
         handlers(answers),
-        calls(std::make_shared<OpenCalls>()),
+        calls(std::make_shared<rpc::OpenCalls>()),
         streams(std::make_shared<EventStreams>(
             log, StreamLimits{.write_timeout = options.write_timeout, .subscribers = options.subscribers},
             handlers.status)),
@@ -67,17 +67,17 @@ struct Server::Parts {
   ServerOptions options;
   events::EventLog& log;
   Handlers handlers;
-  std::shared_ptr<OpenCalls> calls;
+  std::shared_ptr<rpc::OpenCalls> calls;
   std::shared_ptr<EventStreams> streams;
   std::shared_ptr<PreKillStreams> pre_kills;
   std::list<boost::asio::thread_pool> readers;  // of the texts of pods: one thread for each way in
-  Peers peers;
+  rpc::Peers peers;
   UserNames users;
-  std::vector<ListeningSocket> sockets;
-  std::vector<Listener> listeners;
+  std::vector<os::ListeningSocket> sockets;
+  std::vector<rpc::Listener> listeners;
   std::vector<std::shared_ptr<Answers>> answers;  // of each way in
   std::vector<std::unique_ptr<StandbyEndpoint>> endpoints;
-  std::unique_ptr<Acceptor> acceptor;  // hands over to the endpoints
+  std::unique_ptr<rpc::Acceptor> acceptor;  // hands over to the endpoints
 };
 
 StandbyEndpoint& Server::Parts::add_endpoint(Identify identify, std::shared_ptr<grpc::ServerCredentials> credentials,
@@ -95,16 +95,16 @@ Result<void> Server::Parts::open_socket(const std::string& key, const std::strin
   const bool for_all = role == Role::Reader;
   std::string group;
   if (for_all) {
-    group = options.group.empty() ? usual_group() : options.group;
+    group = options.group.empty() ? os::usual_group() : options.group;
     // What can be wrong is found before there is a socket.
     if (!options.group.empty())
-      if (const auto found = find_group(group); !found) return fail(found.error(), "api.group");
+      if (const auto found = os::find_group(group); !found) return fail(found.error(), "api.group");
   }
-  auto socket = ListeningSocket::open(path);
+  auto socket = os::ListeningSocket::open(path);
   if (!socket) return fail(socket.error(), key);
-  auto admitted = admit_to_socket(path, group, for_all ? 0660 : 0600);
+  auto admitted = os::admit_to_socket(path, group, for_all ? 0660 : 0600);
   // An agent that is not root may not give it to a group that the configuration does not name.
-  if (!admitted && options.group.empty()) admitted = admit_to_socket(path, "", for_all ? 0660 : 0600);
+  if (!admitted && options.group.empty()) admitted = os::admit_to_socket(path, "", for_all ? 0660 : 0600);
   if (!admitted) return fail(admitted.error(), key);
 
   const auto remedy = options.admin_socket.empty() ? std::string("there is no admin.sock")
@@ -114,17 +114,17 @@ Result<void> Server::Parts::open_socket(const std::string& key, const std::strin
         const auto peer = peers.find(context.peer());
         if (!peer) return Caller{.role = role, .name = key, .account = context.peer(), .remedy = remedy};
         return Caller{.role = role,
-                      .name = fmt::format("{}, {}", describe_peer(*peer, users.find(peer->uid)), key),
+                      .name = fmt::format("{}, {}", rpc::describe_peer(*peer, users.find(peer->uid)), key),
                       .account = fmt::format("uid {}", peer->uid),
                       .remedy = remedy};
       },
       nullptr, for_all ? largest_message : largest_of_administrators);
   listeners.push_back({.name = key,
                        .socket = socket->take(),
-                       .greeting = Greeting::Http2,
+                       .greeting = rpc::Greeting::Http2,
                        .let_in =
                            [this, &endpoint](os::FileDescriptor connection) {
-                             const auto peer = peer_of(connection.get());
+                             const auto peer = rpc::peer_of(connection.get());
                              if (peer) users.prepare(peer->uid);
                              peers.remember(connection.get(), peer);
                              endpoint.take(std::move(connection));
@@ -135,7 +135,7 @@ Result<void> Server::Parts::open_socket(const std::string& key, const std::strin
 }
 
 Result<void> Server::Parts::open_tcp(const TcpOptions& tcp) {
-  auto sockets = listen_on_tcp(tcp.address);
+  auto sockets = os::listen_on_tcp(tcp.address);
   if (!sockets) return fail(sockets.error(), "api.tcp.address");
   auto& endpoint = add_endpoint(
       [tls = tcp.tls](const grpc::ServerContext& context) {
@@ -147,7 +147,7 @@ Result<void> Server::Parts::open_tcp(const TcpOptions& tcp) {
   for (auto& socket : *sockets)
     listeners.push_back({.name = "api.tcp.address",
                          .socket = std::move(socket),
-                         .greeting = Greeting::Tls,
+                         .greeting = rpc::Greeting::Tls,
                          .let_in = [&endpoint](os::FileDescriptor connection) { endpoint.take(std::move(connection)); },
                          .look_after = [&endpoint] { return endpoint.look_after(); }});
   return {};
@@ -174,11 +174,11 @@ Result<void> Server::start() {
     shutdown();
     return opened;
   }
-  parts.acceptor =
-      std::make_unique<Acceptor>(std::move(parts.listeners), AcceptorLimits{.connections = most_connections(options),
-                                                                            .patience = options.patience,
-                                                                            .between_looks = options.rest / 2,
-                                                                            .unread = options.unread});
+  parts.acceptor = std::make_unique<rpc::Acceptor>(std::move(parts.listeners),
+                                                   rpc::AcceptorLimits{.connections = most_connections(options),
+                                                                       .patience = options.patience,
+                                                                       .between_looks = options.rest / 2,
+                                                                       .unread = options.unread});
   return {};
 }
 
@@ -195,7 +195,7 @@ void Server::shutdown(std::chrono::milliseconds timeout) {
   parts.streams->close();
   parts.pre_kills->close();
   for (const auto& answering : parts.answers) answering->stop();
-  parts.calls->abort_all(shutting_down());
+  parts.calls->abort_all(rpc::shutting_down());
   const auto deadline = std::chrono::system_clock::now() + timeout;
   for (const auto& endpoint : parts.endpoints) endpoint->shutdown(deadline);
   parts.endpoints.clear();

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "api/handlers.hpp"
-#include "api/tcp_address.hpp"
 #include "api/tls.hpp"
 #include "core/error.hpp"
+#include "os/tcp_address.hpp"
 
 namespace evictd::events {
 class EventLog;
@@ -20,7 +20,7 @@ namespace evictd::api {
 
 /// `api.tcp`
 struct TcpOptions {
-  TcpAddress address;
+  os::TcpAddress address;
   TlsOptions tls;
 };
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "api/endpoint.hpp"
-#include "api/grpc_end.hpp"
+#include "rpc/server/grpc_end.hpp"
 
 namespace evictd::api {
 namespace {
@@ -82,7 +82,7 @@ void StandbyEndpoint::set_serving(bool serving) {
 void StandbyEndpoint::shutdown(std::chrono::system_clock::time_point deadline) {
   if (endpoint_ == nullptr) return;
   endpoint_->shutdown(deadline, inside_);
-  end_grpc(std::move(endpoint_));
+  rpc::end_grpc(std::move(endpoint_));
 }
 
 }  // namespace evictd::api

@@ -4,8 +4,8 @@
 #include <memory>
 #include <mutex>
 
-#include "api/open_socket.hpp"
 #include "os/file_descriptor.hpp"
+#include "rpc/server/open_socket.hpp"
 
 namespace evictd::api {
 
@@ -38,7 +38,7 @@ class StandbyEndpoint {
  private:
   Make make_;
   std::chrono::milliseconds rest_;
-  OpenSockets inside_;
+  rpc::OpenSockets inside_;
   std::chrono::steady_clock::time_point last_in_{};  // when somebody was last seen inside
   std::mutex mutex_;                                 // the rest is the acceptor's and the reactor's
   bool serving_ = false;

@@ -50,7 +50,7 @@ void EventStream::begin(std::optional<grpc::Status> refusal) {
   last_words_ = std::move(refusal);
   const auto self = shared_from_this();
   async::spawn_contained(streams_.reactor_, run(self), [self](const std::string& reason) {
-    const auto status = given_up(reason);
+    const auto status = rpc::given_up(reason);
     if (!self->closed_) self->end(status);
   });
 }
@@ -218,7 +218,7 @@ void EventStream::end(const grpc::Status& status) {
 EventStreams::EventStreams(events::EventLog& log, StreamLimits limits, events::StatusSource& status)
     : log_(log), reactor_(log.get_executor()), limits_(limits), status_(status) {}
 
-void EventStreams::open(const std::shared_ptr<EventWriter>& writer, const std::shared_ptr<OpenCalls>& calls,
+void EventStreams::open(const std::shared_ptr<EventWriter>& writer, const std::shared_ptr<rpc::OpenCalls>& calls,
                         Role role) {
   if (!writer->begin(reactor_, calls)) return;
   auto plan = read_stream_request(writer->take_request());
@@ -237,7 +237,7 @@ void EventStreams::close() {
 }
 
 void EventStreams::begin(const std::shared_ptr<EventWriter>& writer, StreamPlan plan, Role role) {
-  if (closed_) return writer->finish(shutting_down());
+  if (closed_) return writer->finish(rpc::shutting_down());
   std::optional<grpc::Status> refusal;
   const auto most = limits_.subscribers + (role == Role::Admin ? limits_.of_administrators : 0);
   if (streams_.size() >= most)

@@ -11,11 +11,11 @@
 
 #include "api/caller.hpp"
 #include "api/event_writer.hpp"
-#include "api/open_calls.hpp"
 #include "api/stream_request.hpp"
 #include "events/event_log.hpp"
 #include "events/status_source.hpp"
 #include "events/turns.hpp"
+#include "rpc/server/open_calls.hpp"
 
 namespace evictd::api {
 
@@ -95,7 +95,7 @@ class EventStreams : public std::enable_shared_from_this<EventStreams> {
   EventStreams& operator=(const EventStreams&) = delete;
 
   /// A subscriber called, who may. On the queue's thread.
-  void open(const std::shared_ptr<EventWriter>& writer, const std::shared_ptr<OpenCalls>& calls, Role role);
+  void open(const std::shared_ptr<EventWriter>& writer, const std::shared_ptr<rpc::OpenCalls>& calls, Role role);
 
   /// Closes all streams and takes no more; their calls are ended by OpenCalls.
   void close();

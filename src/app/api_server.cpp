@@ -13,9 +13,9 @@
 #include <string_view>
 #include <utility>
 
-#include "api/tcp_address.hpp"
-#include "api/unix_socket.hpp"
 #include "os/log.hpp"
+#include "os/tcp_address.hpp"
+#include "os/unix_socket.hpp"
 
 namespace evictd::app {
 namespace {
@@ -30,7 +30,7 @@ Result<std::optional<api::TcpOptions>> tcp_options(const config::TcpApiSettings&
       return fail("api.tcp.address is missing, and api.tcp.admins or api.tcp.readers is given");
     return std::nullopt;
   }
-  auto address = api::parse_tcp_address(tcp.address);
+  auto address = os::parse_tcp_address(tcp.address);
   if (!address) return fail(address.error(), "api.tcp.address");
   for (const auto& [key, file] : files)
     if (file.empty()) return fail(fmt::format("api.tcp.{} is missing: there is no api.tcp without mutual TLS", key));
@@ -77,7 +77,7 @@ Result<api::ServerOptions> api_server_options(const config::AgentConfiguration& 
 }
 
 Result<void> start(api::Server& server, const api::ServerOptions& options) {
-  if (auto made = api::make_directory_of(options.socket); !made) return fail(made.error(), "runtimeDirectory");
+  if (auto made = os::make_directory_of(options.socket); !made) return fail(made.error(), "runtimeDirectory");
   log_less_of_grpc();
   if (auto started = server.start(); !started) return started;
   if (options.tcp)

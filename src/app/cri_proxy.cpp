@@ -11,7 +11,6 @@
 #include <string_view>
 #include <system_error>
 
-#include "api/unix_socket.hpp"
 #include "config/agent_configuration.hpp"
 #include "core/error.hpp"
 #include "cri/endpoint.hpp"
@@ -20,6 +19,7 @@
 #include "host/systemd.hpp"
 #include "os/exit_code.hpp"
 #include "os/log.hpp"
+#include "os/unix_socket.hpp"
 #include "proxy/options.hpp"
 #include "proxy/server.hpp"
 
@@ -68,8 +68,7 @@ int run_cri_proxy(const ConfigurationFiles& files) {
   host::ServiceManager service{reactor.get_executor()};
   asio::signal_set signals{reactor, SIGINT, SIGTERM};
   proxy::Server server{*options};
-  if (auto made = api::make_directory_of(options->socket); !made)
-    return os::failed(made.error().in("runtimeDirectory"));
+  if (auto made = os::make_directory_of(options->socket); !made) return os::failed(made.error().in("runtimeDirectory"));
   if (auto listening = server.start(); !listening) return os::failed(listening.error().in("runtimeDirectory"));
   os::log_info("evictd {} passes calls on {} to {} and asks the agent at {} before a pod starts; {} while it is away",
                EVICTD_VERSION, options->socket, options->runtime, options->gate.agent_socket,

@@ -25,7 +25,7 @@ std::unique_ptr<DevicePlugins> DevicePlugins::make(const boost::asio::any_io_exe
   if (directory.empty()) return nullptr;
   auto opened = async::within("opening the directory of device plugins", patience_with_directory,
                               [directory] { return devices::open_registration_socket(directory); });
-  Result<api::ListeningSocket> socket = opened ? *std::move(opened) : fail(directory + ": the disk does not answer");
+  Result<os::ListeningSocket> socket = opened ? *std::move(opened) : fail(directory + ": the disk does not answer");
   if (!socket) {
     os::log_warning("devicePlugins.directory: {}: no device plugin is served", socket.error().message);
     return nullptr;
@@ -37,7 +37,7 @@ std::unique_ptr<DevicePlugins> DevicePlugins::make(const boost::asio::any_io_exe
 }
 
 DevicePlugins::DevicePlugins(const boost::asio::any_io_executor& reactor, devices::PluginsOptions options,
-                             api::ListeningSocket socket)
+                             os::ListeningSocket socket)
     : plugins_{reactor, std::move(options)},
       server_{reactor, std::move(socket),
               [this](devices::Registration registration) { return plugins_.add(std::move(registration)); }} {}

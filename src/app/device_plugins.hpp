@@ -21,7 +21,7 @@ class DevicePlugins {
                                                            std::set<std::string> served_before);
 
   DevicePlugins(const boost::asio::any_io_executor& reactor, devices::PluginsOptions options,
-                api::ListeningSocket socket);
+                os::ListeningSocket socket);
 
   [[nodiscard]] devices::Plugins& plugins() { return plugins_; }
 

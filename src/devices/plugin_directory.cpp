@@ -44,15 +44,15 @@ Result<void> remove_sockets(const std::string& directory) {
 
 }  // namespace
 
-Result<api::ListeningSocket> open_registration_socket(const std::string& directory) {
+Result<os::ListeningSocket> open_registration_socket(const std::string& directory) {
   if (auto made = make_directory(directory); !made) return std::unexpected(made.error());
   const auto path = fmt::format("{}/{}", directory, registration_socket);
-  if (auto free = api::remove_stale_socket(path); !free) return std::unexpected(free.error());
+  if (auto free = os::remove_stale_socket(path); !free) return std::unexpected(free.error());
   // Before there is a new kubelet.sock: a plugin that sees it makes its own socket anew.
   if (auto removed = remove_sockets(directory); !removed) return std::unexpected(removed.error());
-  auto socket = api::ListeningSocket::open(path);
+  auto socket = os::ListeningSocket::open(path);
   if (!socket) return socket;
-  if (auto admitted = api::admit_to_socket(path, "", 0600); !admitted) return std::unexpected(admitted.error());
+  if (auto admitted = os::admit_to_socket(path, "", 0600); !admitted) return std::unexpected(admitted.error());
   return socket;
 }
 

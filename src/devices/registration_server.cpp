@@ -11,15 +11,15 @@
 #include <utility>
 #include <vector>
 
-#include "api/acceptor.hpp"
-#include "api/bound_connections.hpp"
-#include "api/call_budget.hpp"
-#include "api/completion.hpp"
-#include "api/grpc_end.hpp"
-#include "api/open_calls.hpp"
-#include "api/open_socket.hpp"
-#include "api/unary_call.hpp"
 #include "async/spawn.hpp"
+#include "rpc/server/acceptor.hpp"
+#include "rpc/server/bound_connections.hpp"
+#include "rpc/server/call_budget.hpp"
+#include "rpc/server/completion.hpp"
+#include "rpc/server/grpc_end.hpp"
+#include "rpc/server/open_calls.hpp"
+#include "rpc/server/open_socket.hpp"
+#include "rpc/server/unary_call.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -27,11 +27,11 @@ using namespace std::chrono_literals;
 namespace evictd::devices {
 namespace {
 
-using Call = api::UnaryCall<::v1beta1::RegisterRequest, ::v1beta1::Empty>;
+using Call = rpc::UnaryCall<::v1beta1::RegisterRequest, ::v1beta1::Empty>;
 
 /// A plugin registers once, over a connection that it closes. Each may take as long as PluginsOptions::patience.
-constexpr api::CallLimits most_registrations{.total = 64, .per_caller = 64};
-constexpr api::AcceptorLimits connection_limits{.connections = 128, .silent = 32};
+constexpr rpc::CallLimits most_registrations{.total = 64, .per_caller = 64};
+constexpr rpc::AcceptorLimits connection_limits{.connections = 128, .silent = 32};
 /// A registration has some hundred bytes.
 constexpr int longest_request = 64 << 10;
 
@@ -60,7 +60,7 @@ asio::awaitable<void> answer(RegistrationServer::Register handle, Registration r
 }  // namespace
 
 struct RegistrationServer::Parts {
-  Parts(asio::any_io_executor executor, api::ListeningSocket listening, Register given, std::chrono::milliseconds idle)
+  Parts(asio::any_io_executor executor, os::ListeningSocket listening, Register given, std::chrono::milliseconds idle)
       : reactor(std::move(executor)), socket(std::move(listening)), handle(std::move(given)), longest_idle(idle) {}
 
   class Registering;
@@ -70,18 +70,18 @@ struct RegistrationServer::Parts {
   void shut_down();
 
   asio::any_io_executor reactor;
-  api::ListeningSocket socket;
+  os::ListeningSocket socket;
   Register handle;
   std::chrono::milliseconds longest_idle;
-  std::shared_ptr<api::OpenCalls> calls = std::make_shared<api::OpenCalls>();
-  std::shared_ptr<api::CallBudget> budget = std::make_shared<api::CallBudget>(most_registrations);
+  std::shared_ptr<rpc::OpenCalls> calls = std::make_shared<rpc::OpenCalls>();
+  std::shared_ptr<rpc::CallBudget> budget = std::make_shared<rpc::CallBudget>(most_registrations);
   ::v1beta1::Registration::AsyncService service;
   std::weak_ptr<const Call::Method> method;  // shared by the calls
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::unique_ptr<grpc::Server> server;
-  std::unique_ptr<api::CompletionThread> queue_thread;
-  api::OpenSockets inside;                  // the acceptor's, while there is one
-  std::unique_ptr<api::Acceptor> acceptor;  // hands over to the server
+  std::unique_ptr<rpc::CompletionThread> queue_thread;
+  rpc::OpenSockets inside;                  // the acceptor's, while there is one
+  std::unique_ptr<rpc::Acceptor> acceptor;  // hands over to the server
 };
 
 /// The one method.
@@ -105,23 +105,23 @@ void RegistrationServer::Parts::start() {
   builder.RegisterService(&service);
   builder.SetOption(std::make_unique<WithoutReflection>());
   builder.SetMaxReceiveMessageSize(longest_request);
-  api::bound_connections(builder, longest_idle);
+  rpc::bound_connections(builder, longest_idle);
   queue = builder.AddCompletionQueue();
   server = builder.BuildAndStart();
   auto registering = std::make_shared<const Registering>(*this);
   method = registering;
   Call::listen(std::move(registering));
-  queue_thread = std::make_unique<api::CompletionThread>(*queue, "registrations");
+  queue_thread = std::make_unique<rpc::CompletionThread>(*queue, "registrations");
 
-  std::vector<api::Listener> listeners;
+  std::vector<rpc::Listener> listeners;
   listeners.push_back({.name = std::string(registration_socket),
                        .socket = socket.take(),
-                       .greeting = api::Greeting::Http2,
+                       .greeting = rpc::Greeting::Http2,
                        .let_in = [this](os::FileDescriptor connection) {
                          inside.add(connection.get());
                          grpc::AddInsecureChannelFromFd(server.get(), connection.release());
                        }});
-  acceptor = std::make_unique<api::Acceptor>(std::move(listeners), connection_limits);
+  acceptor = std::make_unique<rpc::Acceptor>(std::move(listeners), connection_limits);
 }
 
 /// On the queue's thread.
@@ -141,15 +141,15 @@ void RegistrationServer::Parts::arrived(const std::shared_ptr<Call>& call) {
 
 void RegistrationServer::Parts::shut_down() {
   acceptor.reset();
-  calls->abort_all(api::shutting_down());
-  api::shut_down(*server, inside, std::chrono::system_clock::now() + 100ms);
+  calls->abort_all(rpc::shutting_down());
+  rpc::shut_down(*server, inside, std::chrono::system_clock::now() + 100ms);
   // As in api::Endpoint: what a call ends by must not meet a queue that is shut down.
   const auto give_up = std::chrono::steady_clock::now() + 1s;
   while (!method.expired() && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(100us);
   queue_thread.reset();
 }
 
-RegistrationServer::RegistrationServer(asio::any_io_executor reactor, api::ListeningSocket socket, Register handle,
+RegistrationServer::RegistrationServer(asio::any_io_executor reactor, os::ListeningSocket socket, Register handle,
                                        std::chrono::milliseconds longest_idle)
     : parts_(std::make_unique<Parts>(std::move(reactor), std::move(socket), std::move(handle), longest_idle)) {
   parts_->start();
@@ -158,7 +158,7 @@ RegistrationServer::RegistrationServer(asio::any_io_executor reactor, api::Liste
 RegistrationServer::~RegistrationServer() {
   parts_->shut_down();
   const auto socket = std::move(parts_->socket);  // goes with this, also where gRPC is left to itself
-  api::end_grpc(std::move(parts_));
+  rpc::end_grpc(std::move(parts_));
 }
 
 }  // namespace evictd::devices

@@ -5,9 +5,9 @@
 #include <functional>
 #include <memory>
 
-#include "api/unix_socket.hpp"
 #include "core/error.hpp"
 #include "devices/registration.hpp"
+#include "os/unix_socket.hpp"
 
 namespace evictd::devices {
 
@@ -21,7 +21,7 @@ class RegistrationServer {
   using Register = std::function<boost::asio::awaitable<Result<void>>(Registration)>;
 
   /// `longest_idle`: of a connection without a call. A plugin registers as soon as it has connected.
-  RegistrationServer(boost::asio::any_io_executor reactor, api::ListeningSocket socket, Register handle,
+  RegistrationServer(boost::asio::any_io_executor reactor, os::ListeningSocket socket, Register handle,
                      std::chrono::milliseconds longest_idle = std::chrono::seconds{60});
   /// Ends all calls and removes the socket.
   ~RegistrationServer();

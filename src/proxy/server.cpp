@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/unix_socket.hpp"
+#include "os/unix_socket.hpp"
 #include "proxy/forwarded_call.hpp"
 #include "proxy/gate.hpp"
 #include "proxy/local_channel.hpp"
@@ -89,7 +89,7 @@ Server::~Server() { shutdown(std::chrono::milliseconds{0}); }
 
 Result<void> Server::start() {
   const auto& socket = parts_->options.socket;
-  if (auto claimed = api::claim_socket_path(socket); !claimed) return claimed;
+  if (auto claimed = os::claim_socket_path(socket); !claimed) return claimed;
 
   grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;
@@ -101,11 +101,11 @@ Result<void> Server::start() {
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, metadata_limit);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // see local_channel_arguments
   {
-    const api::ClosedUmask nobody_yet;
+    const os::ClosedUmask nobody_yet;
     parts_->server = builder.BuildAndStart();
   }
   if (!parts_->server) return fail(fmt::format("{}: gRPC could not listen on it", socket));
-  if (auto admitted = api::admit_to_socket(socket, "", 0600); !admitted) {
+  if (auto admitted = os::admit_to_socket(socket, "", 0600); !admitted) {
     shutdown(std::chrono::milliseconds{0});
     return admitted;
   }

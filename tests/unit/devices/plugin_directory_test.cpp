@@ -19,7 +19,7 @@ bool is_there(const std::string& path) { return fs::symlink_status(path).type() 
 /// As a process that was killed leaves it.
 void leave_socket(const std::string& path) {
   {
-    const auto socket = fixture::value_of(api::ListeningSocket::open(path));
+    const auto socket = fixture::value_of(os::ListeningSocket::open(path));
     fs::rename(path, path + ".aside");  // so that it is not removed
   }
   fs::rename(path + ".aside", path);
@@ -62,8 +62,8 @@ TEST_CASE("a directory that is missing is made, but not those above it") {
 TEST_CASE("a plugin is connected to by the name of its socket alone, not through a link") {
   const test::TemporaryDirectory directory;
   const test::TemporaryDirectory elsewhere;
-  const auto near = fixture::value_of(api::ListeningSocket::open(directory / "gpu.sock"));
-  const auto far = fixture::value_of(api::ListeningSocket::open(elsewhere / "far.sock"));
+  const auto near = fixture::value_of(os::ListeningSocket::open(directory / "gpu.sock"));
+  const auto far = fixture::value_of(os::ListeningSocket::open(elsewhere / "far.sock"));
   fs::create_symlink(elsewhere / "far.sock", directory / "link.sock");
   std::ofstream{directory / "file"} << "text";
   fs::permissions(directory / "gpu.sock", fs::perms::owner_all);
@@ -78,7 +78,7 @@ TEST_CASE("a plugin is connected to by the name of its socket alone, not through
 
 TEST_CASE("a socket's path may be longer than a socket's address") {
   const test::TemporaryDirectory directory;
-  const auto socket = fixture::value_of(api::ListeningSocket::open(directory / "gpu.sock"));
+  const auto socket = fixture::value_of(os::ListeningSocket::open(directory / "gpu.sock"));
   fs::permissions(directory / "gpu.sock", fs::perms::owner_all);
   const auto deep = directory / std::string(120, 'd');
   fs::create_directory(deep);
