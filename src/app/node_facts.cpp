@@ -8,10 +8,10 @@
 #include "admission/own_node.hpp"
 #include "core/pod.hpp"
 #include "core/quantity.hpp"
-#include "host/app_armor.hpp"
 #include "host/kernel_version.hpp"
 #include "host/node_name.hpp"
 #include "kube/node_mirror.hpp"
+#include "node/app_armor.hpp"
 
 namespace evictd::app {
 
@@ -19,7 +19,7 @@ NodeFacts::NodeFacts(const Configuration& configuration, std::int64_t memory_cap
     : configuration_{configuration},
       memory_capacity_{memory_capacity},
       cluster_{cluster},
-      host_{.kernel_version = host::kernel_version(), .app_armor = host::read_app_armor("/")} {
+      host_{.kernel_version = host::kernel_version(), .app_armor = node::read_app_armor("/")} {
   for (const auto& device : configuration.agent.admission.devices) host_.configured_devices.insert(device.resource);
 }
 

@@ -69,6 +69,14 @@ std::string probe_cgroup(const node::CgroupHierarchy& hierarchy, const std::stri
 
 }  // namespace
 
+std::vector<wake::PsiLevel> psi_levels(const config::NotifierSettings& settings) {
+  std::vector<wake::PsiLevel> levels;
+  if (!settings.has(config::NotifierSource::Psi)) return levels;
+  if (settings.psi_some > core::Duration::zero()) levels.push_back({false, settings.psi_some, config::psi_window});
+  if (settings.psi_full > core::Duration::zero()) levels.push_back({true, settings.psi_full, config::psi_window});
+  return levels;
+}
+
 const wake::TurnWatch& SourceMaker::watch_loop(const Measured& measured) const {
   return add<wake::TurnWatch>(sources, reactor, wakes,
                               [&hierarchy = measured.hierarchy, pods_cgroup = measured.memory.pods_cgroup()] {
@@ -106,8 +114,9 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run,
   wake::Sampler* sampler = nullptr;
   std::vector<node::SignalProbe*> probes{&memory};
   probes.insert(probes.end(), readers.begin(), readers.end());
-  auto gauges = wake::make_gauges(settings, probes, kernel);
-  if (!gauges.empty()) sampler = &add<wake::Sampler>(sources, reactor, wakes, std::move(gauges));
+  if (settings.has(config::NotifierSource::Sampler))
+    sampler =
+        &add<wake::Sampler>(sources, reactor, wakes, wake::make_gauges(probes, kernel, settings.fallback_interval));
   for (auto* listener : approach) {
     if (listener == nullptr) continue;
     // While the kernel guards the threshold the sampler sleeps, where there is one: then it is told of by passes, too.
@@ -115,8 +124,8 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run,
     auto& told = is_told_all ? *listener : add<wake::ApproachTimer>(sources, reactor, *listener);
     if (sampler != nullptr) sampler->tell(told);
   }
-  if (const auto levels = wake::psi_levels(settings); !levels.empty())
-    for (const auto& place : wake::psi_places(configuration.agent.node, hierarchy))
+  if (const auto levels = psi_levels(settings); !levels.empty())
+    for (const auto& place : wake::psi_places(memory, configuration.agent.node.proc_mount, hierarchy))
       add<wake::PsiTrigger>(sources, reactor, wakes, place, levels, sampler);
 }
 

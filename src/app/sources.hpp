@@ -11,11 +11,13 @@
 #include "app/pod_sources.hpp"
 #include "async/side_thread.hpp"
 #include "async/worker.hpp"
+#include "config/agent_configuration.hpp"
 #include "node/cgroup.hpp"
 #include "node/node_disk.hpp"
 #include "node/node_memory.hpp"
 #include "node/pod_directories.hpp"
 #include "node/signal_reader.hpp"
+#include "wake/psi_level.hpp"
 #include "wake/sampler.hpp"
 #include "wake/source.hpp"
 #include "wake/turn_watch.hpp"
@@ -35,6 +37,9 @@ S& add(Sources& sources, Args&&... args) {
   sources.push_back(std::move(source));
   return reference;
 }
+
+/// The stalls for memory that begin a pass; empty where PSI is switched off.
+[[nodiscard]] std::vector<wake::PsiLevel> psi_levels(const config::NotifierSettings& settings);
 
 /// What is measured of the node; all must outlive its readers.
 struct Measured {

@@ -23,15 +23,13 @@ const MemcgThreshold* threshold_of(core::Signal signal, const KernelThresholds& 
 
 }  // namespace
 
-std::vector<Gauge> make_gauges(const config::NotifierSettings& settings, std::span<node::SignalProbe* const> probes,
-                               const KernelThresholds& kernel) {
-  if (!settings.has(config::NotifierSource::Sampler)) return {};
+std::vector<Gauge> make_gauges(std::span<node::SignalProbe* const> probes, const KernelThresholds& kernel,
+                               core::Duration longest) {
   const auto memory_rate = measure_fill_rate();
   std::vector<Gauge> gauges;
   for (auto* probe : probes) {
     for (const auto signal : probe->signals()) {
-      auto& gauge = gauges.emplace_back(
-          signal, poll_settings(core::row_of(signal).pace, memory_rate, settings.fallback_interval), probe);
+      auto& gauge = gauges.emplace_back(signal, poll_settings(core::row_of(signal).pace, memory_rate, longest), probe);
       if (const auto* threshold = threshold_of(signal, kernel))
         gauge.guarded = [threshold] { return threshold->guards(); };
     }

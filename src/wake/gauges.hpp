@@ -2,7 +2,7 @@
 #include <span>
 #include <vector>
 
-#include "config/agent_configuration.hpp"
+#include "core/duration.hpp"
 #include "node/signal_reader.hpp"
 #include "wake/gauge.hpp"
 
@@ -16,11 +16,10 @@ struct KernelThresholds {
   const MemcgThreshold* pods = nullptr;
 };
 
-/// A gauge for every signal of the probes, in their order; none where `notifier.disable` has the sampler. The memory
-/// gauges sleep for as long as the kernel's thresholds guard them. Everything given must outlive the gauges. Measures
-/// how fast memory can be taken, which takes some milliseconds.
-[[nodiscard]] std::vector<Gauge> make_gauges(const config::NotifierSettings& settings,
-                                             std::span<node::SignalProbe* const> probes,
-                                             const KernelThresholds& kernel);
+/// A gauge for every signal of the probes, in their order. The memory gauges sleep for as long as the kernel's
+/// thresholds guard them. Everything given must outlive the gauges. `longest`: a gauge is read at least that often.
+/// Measures how fast memory can be taken, which takes some milliseconds.
+[[nodiscard]] std::vector<Gauge> make_gauges(std::span<node::SignalProbe* const> probes, const KernelThresholds& kernel,
+                                             core::Duration longest);
 
 }  // namespace evictd::wake

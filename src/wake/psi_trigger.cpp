@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/duration.hpp"
-#include "node/node_memory.hpp"
 #include "os/file_descriptor.hpp"
 #include "os/file_error.hpp"
 #include "wake/wakes.hpp"
@@ -39,22 +38,14 @@ bool is_dead(int file) {
 
 }  // namespace
 
-std::vector<PsiPlace> psi_places(const config::NodeSettings& node, const node::CgroupHierarchy& hierarchy) {
+std::vector<PsiPlace> psi_places(const node::NodeMemory& memory, const std::string& proc,
+                                 const node::CgroupHierarchy& hierarchy) {
   const auto of_cgroup = [&](const std::string& cgroup) {
     return PsiPlace{cgroup, [&hierarchy, cgroup] { return hierarchy.memory(cgroup); }, "memory.pressure"};
   };
-  const PsiPlace machine{"the machine", [mount = node.proc_mount] { return os::Directory::open(mount); },
-                         "pressure/memory"};
+  const PsiPlace machine{"the machine", [proc] { return os::Directory::open(proc); }, "pressure/memory"};
   if (hierarchy.version() == node::CgroupVersion::v1) return {machine};
-  return {node.cgroup_root == "/" ? machine : of_cgroup(node.cgroup_root), of_cgroup(node::pods_cgroup(node))};
-}
-
-std::vector<PsiLevel> psi_levels(const config::NotifierSettings& settings) {
-  std::vector<PsiLevel> levels;
-  if (!settings.has(config::NotifierSource::Psi)) return levels;
-  if (settings.psi_some > core::Duration::zero()) levels.push_back({false, settings.psi_some, config::psi_window});
-  if (settings.psi_full > core::Duration::zero()) levels.push_back({true, settings.psi_full, config::psi_window});
-  return levels;
+  return {memory.node_cgroup() == "/" ? machine : of_cgroup(memory.node_cgroup()), of_cgroup(memory.pods_cgroup())};
 }
 
 PsiTrigger::PsiTrigger(boost::asio::any_io_executor reactor, Wakes& wakes, PsiPlace place, std::vector<PsiLevel> levels,

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "config/agent_configuration.hpp"
 #include "core/duration.hpp"
 #include "node/cgroup.hpp"
+#include "node/node_memory.hpp"
 #include "os/directory.hpp"
 #include "os/file_error.hpp"
 #include "wake/polled_file.hpp"
@@ -26,11 +26,10 @@ struct PsiPlace {
   std::string file;  ///< in the directory
 };
 
-/// The stalls of the node, and of its pods where the kernel keeps them apart (v2). `hierarchy` is kept.
-[[nodiscard]] std::vector<PsiPlace> psi_places(const config::NodeSettings& node,
+/// The stalls of the node, and of its pods where the kernel keeps them apart (v2). `proc`: where proc is mounted.
+/// `hierarchy` is kept.
+[[nodiscard]] std::vector<PsiPlace> psi_places(const node::NodeMemory& memory, const std::string& proc,
                                                const node::CgroupHierarchy& hierarchy);
-/// Empty where PSI is switched off.
-[[nodiscard]] std::vector<PsiLevel> psi_levels(const config::NotifierSettings& settings);
 
 /// What can look at the node as often as it can, for so long.
 class FastPolling {

@@ -94,7 +94,7 @@ TEST_CASE("a new signal is sampled between passes, and crossing its threshold wa
   Node node;
   const std::array<node::SignalProbe*, 2> probes{&node.memory, &node.files};
   wake::Wakes wakes{node.reactor.get_executor()};
-  wake::Sampler sampler{node.reactor.get_executor(), wakes, wake::make_gauges({}, probes, {})};
+  wake::Sampler sampler{node.reactor.get_executor(), wakes, wake::make_gauges(probes, {}, 10s)};
   wake::Arming arming;
   arming.levels = {{files_available, true, 100, 700}};
   arming.time = std::chrono::steady_clock::now();

@@ -86,15 +86,6 @@ TEST_CASE("without privilege a window becomes the next multiple of 2 s, and the 
   CHECK(unprivileged(9s, 9001ms).window == 10s);
 }
 
-TEST_CASE("switched off there is no trigger, and a stall of 0 s is none") {
-  config::NotifierSettings settings;
-  CHECK(psi_levels(settings) == std::vector<PsiLevel>{{false, 50ms, 500ms}, {true, 25ms, 500ms}});
-  settings.psi_some = {};
-  CHECK(psi_levels(settings) == std::vector<PsiLevel>{{true, 25ms, 500ms}});
-  settings.disable = {config::NotifierSource::Psi};
-  CHECK(psi_levels(settings).empty());
-}
-
 TEST_CASE("a stall wakes a pass, says which, and hurries the others for one window") {
   SKIP_UNLESS(has_psi(), "not root, or a kernel without PSI");
   Loop loop;

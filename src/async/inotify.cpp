@@ -1,4 +1,4 @@
-#include "wake/inotify.hpp"
+#include "async/inotify.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -8,11 +8,9 @@
 #include <cstring>
 #include <utility>
 
-#include "core/error.hpp"
-
 namespace asio = boost::asio;
 
-namespace evictd::wake {
+namespace evictd::async {
 namespace {
 
 // What the kernel calls "Too many open files" and "No space left on device" is neither here.
@@ -119,4 +117,4 @@ void Inotify::tell(std::size_t size) {
   }
 }
 
-}  // namespace evictd::wake
+}  // namespace evictd::async

@@ -1,4 +1,4 @@
-#include "host/app_armor.hpp"
+#include "node/app_armor.hpp"
 
 #include <fstream>
 #include <optional>
@@ -6,7 +6,7 @@
 #include <string>
 #include <system_error>
 
-namespace evictd::host {
+namespace evictd::node {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,4 +46,4 @@ admission::AppArmorSupport read_app_armor(const fs::path& root) {
   return {.enabled = true, .error = error.empty() ? "" : "error finding AppArmor FS: " + error};
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::node

@@ -1,4 +1,4 @@
-#include "wake/inotify.hpp"
+#include "async/inotify.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 
 #include "fixture/tree.hpp"
 
-namespace evictd::wake::inotify_test {
+namespace evictd::async::inotify_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -61,4 +61,4 @@ TEST_CASE("after the rest what came meanwhile is told") {
   CHECK(watched.events == 4);
 }
 
-}  // namespace evictd::wake::inotify_test
+}  // namespace evictd::async::inotify_test

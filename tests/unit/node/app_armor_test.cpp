@@ -1,10 +1,10 @@
-#include "host/app_armor.hpp"
+#include "node/app_armor.hpp"
 
 #include <doctest/doctest.h>
 
 #include "fixture/tree.hpp"
 
-namespace evictd::host::app_armor_test {
+namespace evictd::node::app_armor_test {
 namespace {
 
 using fixture::dir;
@@ -45,4 +45,4 @@ TEST_CASE("AppArmor that cannot be reached is an error in the kubelet's words") 
   CHECK(read({sys("Y\n")}).error == "error finding AppArmor FS: securityfs not found");
 }
 
-}  // namespace evictd::host::app_armor_test
+}  // namespace evictd::node::app_armor_test

@@ -15,7 +15,7 @@
 #include "os/file_descriptor.hpp"
 #include "os/file_error.hpp"
 
-namespace evictd::wake {
+namespace evictd::async {
 
 /// An inotify(7) queue, read on the reactor. Destroying it closes all watches.
 class Inotify {
@@ -78,4 +78,4 @@ class Inotify {
   alignas(inotify_event) std::array<char, std::size_t{64} * 1024> buffer_{};
 };
 
-}  // namespace evictd::wake
+}  // namespace evictd::async
