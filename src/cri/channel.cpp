@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 #include <utility>
@@ -14,9 +17,9 @@
 #include "async/thread_name.hpp"
 #include "core/duration.hpp"
 #include "core/printable.hpp"
-#include "cri/call.hpp"
 #include "cri/endpoint.hpp"
 #include "cri/messages.hpp"
+#include "rpc/call.hpp"
 #include "rpc/code_name.hpp"
 
 namespace evictd::cri {
@@ -74,15 +77,30 @@ std::expected<std::shared_ptr<rpc::Connection>, grpc::Status> Channel::connect()
   return connections_.emplace_back(*std::move(made));
 }
 
-asio::awaitable<rpc::Answer> Channel::ask(std::shared_ptr<Channel> self, Question question) {
+asio::awaitable<Reply<void>> Channel::call(std::shared_ptr<Channel> self, Question question,
+                                           std::shared_ptr<google::protobuf::MessageLite> response) {
+  const auto begun = std::chrono::steady_clock::now();
   rpc::Answer answer{.status = grpc::Status::CANCELLED};
-  if (self->closed_) co_return answer;
-  if (const auto connected = self->connect())
-    answer = co_await rpc::call(*connected, question.path(), std::move(question.message), question.deadline,
-                                question.largest_answer);
-  else
-    answer.status = connected.error();
-  co_return answer;
+  if (!self->closed_) {
+    if (const auto connected = self->connect())
+      answer = co_await rpc::call(*connected, question.path(), std::move(question.message), question.deadline,
+                                  question.largest_answer);
+    else
+      answer.status = connected.error();
+  }
+  const auto took = std::chrono::steady_clock::now() - begun;  // the runtime, whoever parses
+  // To wait for anything more would throw.
+  const asio::cancellation_state caller = co_await asio::this_coro::cancellation_state;
+  if (answer.status.ok() && caller.cancelled() != asio::cancellation_type::none)
+    answer.status = grpc::Status::CANCELLED;
+  if (answer.status.ok()) {
+    const bool is_response = co_await parse(self, std::move(answer.message), std::move(response));
+    if (!is_response) answer.status = {grpc::StatusCode::INTERNAL, "the runtime answered with what is no message"};
+    if (self->closed_) answer.status = grpc::Status::CANCELLED;
+  }
+  self->tell_observer(question.method, answer.status.error_code(), took);
+  if (!answer.status.ok()) co_return std::unexpected(self->describe(question.method, answer.status, question.deadline));
+  co_return Reply<void>{};
 }
 
 asio::awaitable<bool> Channel::parse(std::shared_ptr<Channel> self, std::string bytes,
@@ -145,8 +163,9 @@ asio::awaitable<Presence> Channel::probe() {
                     .method = "Version",
                     .message = request.SerializeAsString(),
                     .deadline = probe_deadline};
-  const auto version = co_await call<v1::VersionResponse>(shared_from_this(), std::move(question));
-  if (!version) co_return Presence{.present = false, .detail = version.error().error.message};
+  const auto version = std::make_shared<v1::VersionResponse>();
+  const auto answered = co_await call(shared_from_this(), std::move(question), version);
+  if (!answered) co_return Presence{.present = false, .detail = answered.error().error.message};
   co_return Presence{.present = true, .detail = version->runtime_name() + " " + version->runtime_version()};
 }
 

@@ -18,7 +18,6 @@
 #include "cri/call_observer.hpp"
 #include "cri/presence.hpp"
 #include "cri/reply.hpp"
-#include "rpc/call.hpp"
 #include "rpc/connection.hpp"
 
 // For the sources of this folder.
@@ -57,23 +56,25 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void observe(CallObserver* observer) { observer_ = observer; }
   [[nodiscard]] bool connected() const { return presence_ && presence_->present; }
 
-  // For what is called over it (call.hpp, stream_call.hpp).
+  /// Asks, and parses what is answered into `response`. On the reactor. Nothing is thrown.
+  static asio::awaitable<Reply<void>> call(std::shared_ptr<Channel> self, Question question,
+                                           std::shared_ptr<google::protobuf::MessageLite> response);
+
+  // For streams over it (stream_call.hpp).
 
   /// Nothing may be begun any more.
   [[nodiscard]] bool is_closed() const { return closed_; }
   /// An open connection, or how a call ends for want of one.
   [[nodiscard]] std::expected<std::shared_ptr<rpc::Connection>, grpc::Status> connect();
-  /// The runtime's answer.
-  static asio::awaitable<rpc::Answer> ask(std::shared_ptr<Channel> self, Question question);
-  /// Parses what was answered; false if it is no such message. What takes long is done beside the reactor.
-  static asio::awaitable<bool> parse(std::shared_ptr<Channel> self, std::string bytes,
-                                     std::shared_ptr<google::protobuf::MessageLite> message);
-  void tell_observer(std::string_view method, grpc::StatusCode code, std::chrono::nanoseconds took) const;
   /// Also wakes the watch where the status says that the runtime may be gone.
   CallError describe(std::string_view name, const grpc::Status& status, std::chrono::milliseconds deadline);
 
  private:
+  /// False if it is no such message. What takes long is done beside the reactor.
+  static asio::awaitable<bool> parse(std::shared_ptr<Channel> self, std::string bytes,
+                                     std::shared_ptr<google::protobuf::MessageLite> message);
   [[nodiscard]] bool has_parser();
+  void tell_observer(std::string_view method, grpc::StatusCode code, std::chrono::nanoseconds took) const;
   asio::awaitable<Presence> probe();
   static asio::awaitable<void> look_after(std::shared_ptr<Channel> self);
 

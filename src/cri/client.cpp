@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "cri/call.hpp"
 #include "cri/channel.hpp"
 #include "cri/stream_call.hpp"
 
@@ -15,6 +14,14 @@ namespace {
 
 /// Of a command, in bytes.
 constexpr std::size_t most_output = 256 << 10;
+
+template <class Response>
+Awaitable<Response> call(std::shared_ptr<Channel> channel, Question question) {
+  const auto response = std::make_shared<Response>();
+  auto answered = co_await Channel::call(std::move(channel), std::move(question), response);
+  if (!answered) co_return std::unexpected(std::move(answered.error()));
+  co_return std::move(*response);
+}
 
 template <class Response, class Request>
 Awaitable<Response> ask(std::shared_ptr<Channel> channel, std::string_view service, std::string_view method,

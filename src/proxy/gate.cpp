@@ -81,7 +81,7 @@ void Gate::warm_up() { channel_->GetState(true); }
 
 grpc::Status Gate::decide(const grpc::Status& status, const v1::AdmitResponse& response) {
   if (!status.ok()) {
-    // gRPC's own timer for the next attempt stands still while the wall clock is set back (cri/call.hpp).
+    // gRPC's own timer for the next attempt stands still while the wall clock is set back.
     grpc::experimental::ChannelResetConnectionBackoff(channel_.get());
     return undecided(fmt::format("{}: {} (gRPC code {})", options_.agent_socket, status.error_message(),
                                  static_cast<int>(status.error_code())));
