@@ -5,6 +5,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,11 @@ constexpr std::size_t most_lookups = 4;
 
 /// Sent twice they do no more than sent once; our POSTs create objects.
 bool may_repeat(const Request& request) { return request.method != "POST"; }
+
+struct Connection {
+  std::shared_ptr<Transport> transport;
+  IdentityPtr identity;  // by whose certificate it was opened
+};
 
 /// A connection with a request on it whose answer has begun: the head is there.
 struct Begun {
@@ -89,55 +95,64 @@ struct Client::Impl {
     co_return std::unexpected(read->error());
   }
 
-  /// The connection that is kept, if it is good for another request; null otherwise.
-  std::shared_ptr<Transport> take_idle() {
+  /// The connection that is kept, if it is good for another request, as `identity` is now. An API server looks at each
+  /// request whether the connection's certificate has expired: where it was renewed since, a new one is needed.
+  std::optional<Connection> take_idle() {
     idle_timer.cancel();
-    auto connection = std::exchange(idle, nullptr);
-    if (connection && connection->is_idle()) return connection;
-    if (connection) connection->close();
-    return nullptr;
+    auto connection = std::exchange(idle, std::nullopt);
+    if (!connection) return std::nullopt;
+    if (connection->transport->is_idle() && connection->identity->material == identity->material)
+      return Connection{.transport = std::move(connection->transport), .identity = identity};
+    connection->transport->close();
+    return std::nullopt;
   }
 
-  static void give_back(const Self& self, std::shared_ptr<Transport> connection) {
-    if (self->stopped || self->idle) return connection->close();
+  static void give_back(const Self& self, Connection connection) {
+    if (self->stopped || self->idle) return connection.transport->close();
     self->idle = std::move(connection);
     self->idle_timer.expires_after(self->options.keep_idle);
     self->idle_timer.async_wait([weak = std::weak_ptr(self)](const boost::system::error_code& error) {
       const auto impl = weak.lock();
       if (error || !impl || !impl->idle) return;
-      impl->idle->close();
+      impl->idle->transport->close();
       impl->idle.reset();
     });
   }
 
-  static asio::awaitable<Result<std::shared_ptr<Transport>>> connect(Self self, core::Instant end) {
+  static asio::awaitable<Result<Connection>> connect(Self self, core::Instant end) {
     const auto identity = co_await refresh(self, end);
     if (!identity) co_return std::unexpected(identity.error());
-    auto connection = make_transport(self->reactor, self->lookups, self->credentials->server,
-                                     self->credentials->tls_server_name, *identity);
+    const Connection connection{.transport = make_transport(self->reactor, self->lookups, self->credentials->server,
+                                                            self->credentials->tls_server_name, *identity),
+                                .identity = *identity};
     std::erase_if(self->connections, [](const auto& weak) { return weak.expired(); });
-    self->connections.push_back(connection);
-    const auto opened = co_await connection->open(end);
+    self->connections.push_back(connection.transport);
+    const auto opened = co_await connection.transport->open(end);
     if (!opened) co_return std::unexpected(opened.error());
     co_return connection;
+  }
+
+  [[nodiscard]] bool has_aged_token() const {
+    return !credentials->token.file.empty() && now() - identity_read >= options.token_age;
   }
 
   /// Sends over the kept connection or a new one. `reused` tells which.
   static asio::awaitable<Result<Begun>> attempt(Self self, const Request& request, ResponseLimits limits,
                                                 core::Instant end, bool& reused) {
-    auto connection = reused ? self->take_idle() : nullptr;
-    reused = connection != nullptr;
+    if (reused && self->idle && self->has_aged_token())
+      if (const auto refreshed = co_await refresh(self, end); !refreshed) co_return std::unexpected(refreshed.error());
+    auto connection = reused ? self->take_idle() : std::nullopt;
+    reused = connection.has_value();
     if (!connection) {
       auto connected = co_await connect(self, end);
       if (!connected) co_return std::unexpected(connected.error());
       connection = *std::move(connected);
-    } else if (!self->credentials->token.file.empty() && now() - self->identity_read >= self->options.token_age) {
-      const auto refreshed = co_await refresh(self, end);
-      if (!refreshed) co_return std::unexpected(refreshed.error());
     }
 
-    Begun begun{
-        .transport = std::move(connection), .reader = ResponseReader{limits}, .identity = self->identity, .head = {}};
+    Begun begun{.transport = std::move(connection->transport),
+                .reader = ResponseReader{limits},
+                .identity = std::move(connection->identity),
+                .head = {}};
     const auto bytes = request_bytes(request, self->credentials->server, begun.identity->token);
     if (!bytes) co_return std::unexpected(bytes.error());
     const auto done = co_await exchange(*begun.transport, begun.reader, *bytes, end);
@@ -186,7 +201,7 @@ struct Client::Impl {
       co_return fail(fmt::format("the answer is larger than {} KiB", *limit / 1024));
     }
     if (begun.reader.keeps_alive())
-      give_back(self, begun.transport);
+      give_back(self, {begun.transport, begun.identity});
     else
       begun.transport->close();
     co_return response;
@@ -204,7 +219,7 @@ struct Client::Impl {
   bool stopped = false;
   IdentityPtr identity;
   core::Instant identity_read{};
-  std::shared_ptr<Transport> idle;
+  std::optional<Connection> idle;
   asio::steady_timer idle_timer;
   std::vector<std::weak_ptr<Transport>> connections;
 };

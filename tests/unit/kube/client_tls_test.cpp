@@ -1,8 +1,12 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <exception>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "fixture/tree.hpp"
 #include "kube/api_server.hpp"
@@ -190,6 +194,38 @@ TEST_CASE("a client certificate that is renewed on the disk is shown at the next
     CHECK(value_of(f.reactor.run(client.send(get("/x"), patience))).status == 200);
     CHECK(f.server.connections() == 3);
   }
+}
+
+TEST_CASE("a connection that was opened with a certificate that has been renewed since is not used again") {
+  Fixture f{{}, true};
+  const auto old = f.authority.issue();
+  const auto renewed = f.authority.issue();
+  const Tree tree{{file("tls.crt", old.certificate), file("tls.key", old.key)}};
+  auto credentials = f.credentials();
+  credentials.client_certificate.file = tree.path("tls.crt");
+  credentials.client_key.file = tree.path("tls.key");
+  kube::Client client{f.reactor.context.get_executor(), f.reactor.workers.get_executor(), credentials};
+  const auto feed = std::make_shared<Feed>();
+  f.server.then(streams(feed));
+  std::optional<int> first;
+  asio::co_spawn(f.reactor.context, client.send(get("/first"), patience),
+                 [&](std::exception_ptr, auto response) { first = value_of(std::move(response)).status; });
+  REQUIRE(f.reactor.run_until([&] { return f.server.asked().size() == 1; }));
+
+  tree.write("tls.crt", renewed.certificate);
+  tree.write("tls.key", renewed.key);
+  f.server.then(answers(200, "{}", {{"Connection", "close"}}));
+  CHECK(value_of(f.reactor.run(client.send(get("/second"), patience))).status == 200);
+  feed->end();
+  REQUIRE(f.reactor.run_until([&] { return first.has_value(); }));
+
+  // An API server looks at each request whether the connection's certificate has expired.
+  f.server.otherwise([](Exchange& exchange) {
+    if (exchange.asked().connection == 1) return exchange.refuse(401, "Unauthorized", "Unauthorized");
+    exchange.answer(200, "{}");
+  });
+  CHECK(value_of(f.reactor.run(client.send(get("/third"), patience))).status == 200);
+  CHECK(f.server.connections() == 3);
 }
 
 namespace {
