@@ -18,12 +18,16 @@ namespace fs = std::filesystem;
 namespace evictd::app {
 namespace {
 
+fs::path socket_file(std::string_view endpoint, const fs::path& root) {
+  return os::below_root(root, endpoint.substr(cri::endpoint_scheme.size()));
+}
+
 /// Whether two endpoints are names of one socket, as with /var/run, which is /run. A socket that is not there yet is
 /// compared by the directories that are.
 bool is_same_socket(std::string_view one, std::string_view other, const fs::path& root) {
   const auto file = [&](std::string_view endpoint) {
     std::error_code ignored;
-    return fs::weakly_canonical(os::below_root(root, endpoint.substr(cri::endpoint_scheme.size())), ignored);
+    return fs::weakly_canonical(socket_file(endpoint, root), ignored);
   };
   return one == other || file(one) == file(other);
 }
@@ -38,6 +42,7 @@ std::string moved(std::string_view key, std::string_view now, std::string_view b
 struct PlaceWatch::Seen {
   Discovery now{};
   bool is_same_socket = false;  // by another name, it may be
+  bool is_there = false;
 };
 
 PlaceWatch::PlaceWatch(asio::any_io_executor reactor, std::shared_ptr<async::Worker> worker, const Configuration& start,
@@ -82,7 +87,10 @@ void PlaceWatch::look() {
   const auto seen = std::make_shared<Seen>();
   auto work = [seen, open = std::move(open), in_use = agent_.cri.endpoint, kubelet = kubelet_, root = options_.root] {
     seen->now = discover(open, kubelet, {}, root);
-    seen->is_same_socket = is_same_socket(seen->now.agent.cri.endpoint, in_use, root);
+    const auto& endpoint = seen->now.agent.cri.endpoint;
+    seen->is_same_socket = is_same_socket(endpoint, in_use, root);
+    std::error_code ignored;
+    seen->is_there = fs::exists(socket_file(endpoint, root), ignored);
   };
   worker_->run(std::move(work), [this, seen, alive = std::weak_ptr(alive_)] {
     if (!alive.expired()) found(*seen);
@@ -93,13 +101,15 @@ void PlaceWatch::found(const Seen& seen) {
   const auto& now = seen.now;
   const auto& [endpoint, pods_cgroup] = now.guesses;
   // What is still a guess may have become another one, by the kubelet's file where the runtime was asked at the start.
-  if (!endpoint && !seen.is_same_socket)
+  // A runtime that is not there yet is waited for here: a start while its kubelet is away would not take it either.
+  if (!endpoint && !seen.is_same_socket && seen.is_there)
     return moved_(moved("cri.endpoint", now.agent.cri.endpoint, agent_.cri.endpoint));
   if (!pods_cgroup && now.agent.node.pods_cgroup != agent_.node.pods_cgroup)
     return moved_(moved("node.podsCgroup", now.agent.node.pods_cgroup, agent_.node.pods_cgroup));
   looking_ = false;
   guesses_ = now.guesses;
-  agent_.cri.endpoint = now.agent.cri.endpoint;  // as it is called by now, so that nobody looks into that name again
+  if (seen.is_same_socket)
+    agent_.cri.endpoint = now.agent.cri.endpoint;  // as it is called by now, so that nobody looks into that name again
   if (guesses_.any() || names_another()) wait();
 }
 

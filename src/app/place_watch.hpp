@@ -36,8 +36,8 @@ class PlaceWatch {
              Moved moved)
       : PlaceWatch{std::move(reactor), std::move(worker), start, std::move(moved), Options{}} {}
 
-  /// By what the node's kubelet goes by now. Another runtime than the one in use that it names is a place that moved,
-  /// unless the configuration itself says where the runtime is.
+  /// By what the node's kubelet goes by now. Another runtime than the one in use that it names is a place that moved
+  /// once its socket is there, unless the configuration itself says where the runtime is.
   void kubelet_says(const kubelet::Configuration& kubelet);
 
  private:

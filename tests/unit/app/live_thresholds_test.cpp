@@ -221,6 +221,7 @@ TEST_CASE("a kubelet that comes, goes and comes again is no change of what the c
 TEST_CASE("another runtime than the one in use that a kubelet names is told of, and its gaps and other names are not") {
   Node node{Kubelet::LookedFor};
   node.files.write("c.sock", "");
+  node.files.write("other.sock", "");
   std::filesystem::create_symlink("c.sock", node.files.path("other_name.sock"));
   auto start = node.configuration;
   start.agent.cri.endpoint = node.files.endpoint("c.sock");

@@ -106,7 +106,8 @@ TEST_CASE("what appears where it was expected is no news, and then nobody looks 
 TEST_CASE(
     "a runtime that was found is the wrong one where a kubelet that comes later names another, which is told once") {
   const std::string rancher = "unix:///run/k3s/containerd/containerd.sock";
-  Booted node{.there = {usual_socket()}};  // Docker's containerd, say
+  Booted node{.there = {dir("run", {dir("containerd", {file("containerd.sock", "")}),  // Docker's containerd, say
+                                    dir("k3s", {dir("containerd", {file("containerd.sock", "")})})})}};
   REQUIRE_FALSE(node.start.guesses.endpoint);
   node.watch.kubelet_says({});  // nothing of a runtime
   node.reactor.run_for(20ms);
@@ -131,6 +132,19 @@ TEST_CASE(
   Booted node;
   REQUIRE(node.start.guesses.endpoint);
   node.watch.kubelet_says(kubelet_of("unix:///srv/own.sock"));
+  node.reactor.run_for(20ms);
+  CHECK(node.moved.empty());
+  node.tree.add("", dir("srv", {file("own.sock", "")}));
+  REQUIRE(test::run_until(node.reactor, [&] { return !node.moved.empty(); }));
+  CHECK(node.moved.front().starts_with("cri.endpoint is unix:///srv/own.sock by now, "));
+}
+
+TEST_CASE("a runtime that is not there does not take the place of one that is, and is told of once it comes") {
+  Booted node{.there = {usual_socket()}};
+  node.watch.kubelet_says(kubelet_of("unix:///srv/own.sock"));  // as of a kubelet that fails for want of it
+  node.reactor.run_for(20ms);
+  CHECK(node.moved.empty());
+  node.tree.add("", dir("srv", {file("own.sock", "")}));
   REQUIRE(test::run_until(node.reactor, [&] { return !node.moved.empty(); }));
   CHECK(node.moved.front().starts_with("cri.endpoint is unix:///srv/own.sock by now, "));
 }
