@@ -6,6 +6,7 @@
 
 #include "app/admission.hpp"
 #include "app/find_kubelet.hpp"
+#include "app/last_runtime.hpp"
 #include "core/threshold_overlay.hpp"
 
 namespace evictd::app {
@@ -42,7 +43,10 @@ Result<Configuration> load_configuration(const ConfigurationFiles& files, const 
                                              : find_kubelet(files.kubelet, configuration.agent);
   if (!found) return std::unexpected(found.error());
   const bool is_kubelets = may_be_kubelets(*found, configuration.agent);
+  configuration.is_told = !found->unknown && (found->pid || files.kubelet || configuration.agent.thresholds.configz);
   configuration.kubelet_sources = std::move(found->sources);
+  if (!configuration.is_told)
+    configuration.recalled = recall_runtime(configuration.kubelet_sources, configuration.agent);
   configuration.kubelet = configuration.kubelet_sources.values;
   configuration.kubelet_pid = found->pid;
   configuration.watch_only = std::move(found->unknown);

@@ -37,6 +37,10 @@ struct Configuration {
   std::optional<std::string> agent_file;      ///< absent: defaults
   kubelet::Configuration kubelet_sources;     ///< by what the kubelet's values are as they are
   std::optional<std::int64_t> kubelet_pid{};  ///< of the one that runs, and goes by them
+  /// They are what a kubelet goes by that runs or answers, or they are named. Otherwise a kubelet may come that says
+  /// something else.
+  bool is_told = false;
+  bool recalled = false;  ///< they name the runtime that a kubelet named before (app/last_runtime.hpp)
   /// Why nothing may be evicted: a kubelet runs, and by which thresholds cannot be told. Absent: evictd acts.
   std::optional<std::string> watch_only{};
   /// Why admission gives no CPUs, memory and devices to pods by the policies of the kubelet's configuration: it was

@@ -19,7 +19,6 @@ namespace fs = std::filesystem;
 using os::below_root;
 
 constexpr auto scheme = cri::endpoint_scheme;
-constexpr std::string_view endpoint_key = "containerRuntimeEndpoint";
 
 // kubeadm; Amazon's images, as JSON; Google's; k0s.
 constexpr std::array kubelet_configurations{"/var/lib/kubelet/config.yaml", "/etc/kubernetes/kubelet/config.json",

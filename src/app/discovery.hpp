@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/agent_configuration.hpp"
@@ -35,6 +36,9 @@ struct Guesses {
 
   [[nodiscard]] bool any() const { return endpoint || pods_cgroup; }
 };
+
+/// Under which the kubelet says where its runtime listens.
+inline constexpr std::string_view endpoint_key = "containerRuntimeEndpoint";
 
 /// Where the kubelet says that its runtime listens, "unix:///PATH", whether or not that socket is there yet. Absent: it
 /// says nothing, or nothing that evictd speaks, or evictd cri-proxy's own socket.

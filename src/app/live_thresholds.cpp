@@ -17,6 +17,7 @@
 #include "agent/threshold_request.hpp"
 #include "app/check_parts.hpp"
 #include "app/configuration_changes.hpp"
+#include "app/last_runtime.hpp"
 #include "app/place_watch.hpp"
 #include "async/offload.hpp"
 #include "config/agent_configuration.hpp"
@@ -76,11 +77,20 @@ std::string watching_because(const std::string& why) {
       why);
 }
 
+/// Before anybody hears of it: evictd may end for it.
+void keep_what_is_told(const Configuration& configuration) {
+  if (!configuration.is_told) return;
+  if (const auto kept = keep_runtime(configuration.kubelet_sources, configuration.agent); !kept)
+    os::log_warning("runtimeDirectory: {}; a start without the kubelet may find another runtime than it names",
+                    kept.error().message);
+}
+
 /// What is not good is refused as a whole: evictd could not start with it.
 Result<Configuration> load_and_check(const ConfigurationFiles& files) {
   auto loaded = load_configuration(files, {}, Patience::AsItTakes);
   if (!loaded) return loaded;
   if (const auto checked = check_parts(*loaded); !checked) return std::unexpected(checked.error());
+  keep_what_is_told(*loaded);
   return loaded;
 }
 
@@ -112,6 +122,7 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Configuratio
       control_{reactor, worker_.get_executor(), std::move(start), control_options(settings_, watermarks_), parts.live,
                *this} {
   for (const auto& warning : control_.warnings_at_start()) os::log_warning("{}", warning);
+  keep_what_is_told(configuration);
   if (configuration.watch_only) not_known(configuration);
   if (files_.kubelet && !configuration.watch_only) return;
   kubelet_watch_.emplace(reactor_, [this] { files_changed(); });
@@ -208,8 +219,7 @@ void LiveThresholds::loaded(const Result<Configuration>& configuration) {
                           configuration && !configuration->watch_only);
   if (!configuration) return control_.refuse_files(configuration.error());
   if (configuration->watch_only) return not_known(*configuration);
-  const bool it_answered = configuration->agent.thresholds.configz;
-  if (configuration->kubelet_pid || it_answered || files_.kubelet) return known(*configuration);
+  if (configuration->is_told) return known(*configuration);
   // None runs. One that cannot start for want of its configuration is tried again and again.
   if (watch_only_ && kubelet_watch_ && kubelet_watch_->may_come_back(os::now())) return;
   auto kept = *configuration;
@@ -234,7 +244,7 @@ void LiveThresholds::known(const Configuration& configuration) {
     if (!applied) apply(control_.policy_in_force(), std::nullopt);
     parts_.reports.only_watch(false);
   }
-  if (places_ != nullptr) places_->kubelet_says(kubelet_sources_);
+  if (places_ != nullptr) places_->kubelet_says(configuration);
   tell_other_changes(configuration);
 }
 

@@ -41,6 +41,7 @@ std::string moved(std::string_view key, std::string_view now, std::string_view b
 
 struct PlaceWatch::Seen {
   Discovery now{};
+  bool looked_for_runtime = false;
   bool is_same_socket = false;  // by another name, it may be
   bool is_there = false;
 };
@@ -52,22 +53,24 @@ PlaceWatch::PlaceWatch(asio::any_io_executor reactor, std::shared_ptr<async::Wor
       agent_{start.agent},
       finds_endpoint_{start.written.cri.endpoint == config::to_be_found},
       kubelet_{start.kubelet_sources},
+      recalled_{start.recalled},
       guesses_{start.guesses},
       moved_{std::move(moved)},
       options_{std::move(options)} {
   if (guesses_.any()) wait();
 }
 
-void PlaceWatch::kubelet_says(const kubelet::Configuration& kubelet) {
-  kubelet_ = kubelet;
+void PlaceWatch::kubelet_says(const Configuration& configuration) {
+  if (recalled_ && !configuration.is_told) return;
+  kubelet_ = configuration.kubelet_sources;
   if (names_another()) look();
 }
 
-/// By its words alone.
+/// By its words alone. One that names none need not mean what an earlier one named.
 bool PlaceWatch::names_another() const {
   if (!finds_endpoint_) return false;
   const auto told = told_endpoint(kubelet_, agent_);
-  return told && *told != agent_.cri.endpoint;
+  return told ? *told != agent_.cri.endpoint : recalled_;
 }
 
 void PlaceWatch::wait() {
@@ -86,6 +89,7 @@ void PlaceWatch::look() {
   if (guesses_.pods_cgroup) open.node.pods_cgroup = config::to_be_found;
   const auto seen = std::make_shared<Seen>();
   auto work = [seen, open = std::move(open), in_use = agent_.cri.endpoint, kubelet = kubelet_, root = options_.root] {
+    seen->looked_for_runtime = open.cri.endpoint == config::to_be_found;
     seen->now = discover(open, kubelet, {}, root);
     const auto& endpoint = seen->now.agent.cri.endpoint;
     seen->is_same_socket = is_same_socket(endpoint, in_use, root);
@@ -108,8 +112,10 @@ void PlaceWatch::found(const Seen& seen) {
     return moved_(moved("node.podsCgroup", now.agent.node.pods_cgroup, agent_.node.pods_cgroup));
   looking_ = false;
   guesses_ = now.guesses;
-  if (seen.is_same_socket)
+  if (seen.looked_for_runtime && seen.is_same_socket) {
     agent_.cri.endpoint = now.agent.cri.endpoint;  // as it is called by now, so that nobody looks into that name again
+    recalled_ = false;
+  }
   if (guesses_.any() || names_another()) wait();
 }
 

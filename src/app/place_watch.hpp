@@ -37,8 +37,9 @@ class PlaceWatch {
       : PlaceWatch{std::move(reactor), std::move(worker), start, std::move(moved), Options{}} {}
 
   /// By what the node's kubelet goes by now. Another runtime than the one in use that it names is a place that moved
-  /// once its socket is there, unless the configuration itself says where the runtime is.
-  void kubelet_says(const kubelet::Configuration& kubelet);
+  /// once its socket is there, unless the configuration itself says where the runtime is. What was recalled at the
+  /// start holds until a kubelet says something itself, be it that it names none.
+  void kubelet_says(const Configuration& configuration);
 
  private:
   struct Seen;
@@ -52,6 +53,7 @@ class PlaceWatch {
   config::AgentConfiguration agent_;
   bool finds_endpoint_;  // cri.endpoint is not the operator's
   kubelet::Configuration kubelet_;
+  bool recalled_;  // the runtime in use is one that a kubelet named before evictd started
   Guesses guesses_;
   Moved moved_;
   Options options_;

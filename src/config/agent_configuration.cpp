@@ -143,6 +143,7 @@ RuntimeFiles runtime_files(const AgentConfiguration& configuration) {
   return {.lock = directory / "lock",
           .state = directory / "state",
           .shutdown = directory / "shutdown.json",
+          .kubelet_runtime = directory / "kubelet-runtime",
           .fence = directory / "fence",
           .oom_scores = directory / "oom-scores",
           .held = directory / "held",

@@ -302,9 +302,10 @@ struct StateFiles {
 
 /// What is in `runtimeDirectory`. None of it may outlive a boot.
 struct RuntimeFiles {
-  std::string lock;          ///< by whose lock a second evictd on the node refuses to run
-  std::string state;         ///< timers, evictions under way, back-offs; its times are of one boot
-  std::string shutdown;      ///< how far a shutdown of the node has come
+  std::string lock;             ///< by whose lock a second evictd on the node refuses to run
+  std::string state;            ///< timers, evictions under way, back-offs; its times are of one boot
+  std::string shutdown;         ///< how far a shutdown of the node has come
+  std::string kubelet_runtime;  ///< where the kubelet said last that its runtime listens
   std::string fence;         ///< empty, and there while a fence may stand: the unit looks for it when evictd has ended
   std::string oom_scores;    ///< whose oom_score_adj is raised, there while somebody's is: the unit looks for it, too
   std::string held;          ///< a directory, there while a pod may be held: the unit looks for it, too

@@ -77,7 +77,11 @@ struct Files : fixture::Tree {
 /// The loop, whose thresholds come from the files. Its pod "a" has to go where 50 MiB are available.
 struct Node {
   explicit Node(Kubelet kubelet, std::optional<std::string> watch_only = {})
-      : files{kubelet}, configuration{read(files, std::move(watch_only))} {
+      : Node{std::make_shared<Files>(kubelet), std::move(watch_only)} {}
+  /// As evictd starts anew on a machine.
+  explicit Node(std::shared_ptr<Files> of_machine, std::optional<std::string> watch_only = {})
+      : machine{std::move(of_machine)}, configuration{read(files, std::move(watch_only))} {
+    files.agent_says("10s");
     loop.start();
   }
   /// As the start reads it. `watch_only`: what it says where the kubelet's file could not be read in time; it cannot be
@@ -124,7 +128,8 @@ struct Node {
   }
   [[nodiscard]] bool has_evicted() const { return !loop.stopper.begun.empty(); }
 
-  Files files;
+  std::shared_ptr<Files> machine;
+  Files& files{*machine};
   int cri_timeout = 10;
   Configuration configuration;
   agent::Loop loop{};
@@ -243,6 +248,52 @@ TEST_CASE("another runtime than the one in use that a kubelet names is told of, 
   REQUIRE(moved.size() == 1);
   CHECK(moved.front().starts_with("cri.endpoint is " + node.files.endpoint("other.sock") + " by now, and not " +
                                   node.files.endpoint("other_name.sock") + ", "));
+}
+
+TEST_CASE("beside a kubelet that comes and goes evictd ends once for the runtime that its flags name, and no more") {
+  const auto machine = std::make_shared<Files>(Kubelet::LookedFor);
+  machine->write("own.sock", "");
+  std::vector<std::string> moved;
+  for (int start = 1; start <= 3; ++start) {
+    CAPTURE(start);
+    machine->agent_says("10s");
+    Node node{machine};  // while the kubelet is away
+    CHECK((node.configuration.agent.cri.endpoint == machine->endpoint("own.sock")) == (start > 1));
+    const auto reactor = node.loop.reactor.get_executor();
+    PlaceWatch places{reactor, std::make_shared<async::SideThread>(reactor, "places"), node.configuration,
+                      [&](const std::string& what) { moved.push_back(what); }};
+    node.thresholds.tell(places);
+    machine->kubelet_runs(false, "own.sock");
+    REQUIRE(node.reads_files());
+    if (start == 1) REQUIRE(node.comes_to([&] { return !moved.empty(); }));
+    node.loop.reactor.run_for(std::chrono::milliseconds(20));
+    machine->kubelet_ends();
+    REQUIRE(node.reads_files());
+  }
+  CHECK(moved.size() == 1);
+}
+
+TEST_CASE("what a kubelet says while evictd starts is known to the next evictd as well, until one says otherwise") {
+  const auto machine = std::make_shared<Files>(Kubelet::LookedFor);
+  machine->write("own.sock", "");
+  const auto own = machine->endpoint("own.sock");
+  const auto found = [&] { return value_of(load_configuration(machine->names)).agent.cri.endpoint; };
+  machine->kubelet_runs(false, "own.sock");
+  {
+    const Node node{machine};
+  }
+  machine->kubelet_ends();
+  CHECK(found() == own);
+  {
+    const Node node{machine};
+  }  // which hears of no kubelet
+  CHECK(found() == own);
+  machine->kubelet_runs(false);
+  {
+    const Node node{machine};
+  }
+  machine->kubelet_ends();
+  CHECK(found() != own);
 }
 
 }  // namespace evictd::app::live_thresholds_test

@@ -27,17 +27,21 @@ constexpr fixture::Machine machine{.total = 4 << 20, .free = 2 << 20, .available
 
 fixture::Entry usual_socket() { return dir("run", {dir("containerd", {file("containerd.sock", "")})}); }
 
-kubelet::Configuration kubelet_of(const std::string& runtime) {
-  kubelet::Configuration kubelet;
-  kubelet.values.container_runtime_endpoint = runtime;
-  kubelet.origins["containerRuntimeEndpoint"] = "the flags of kubelet (pid 812)";
-  return kubelet;
+/// Of one that runs; without a runtime it names none.
+Configuration kubelet_of(const std::string& runtime = {}) {
+  Configuration configuration;
+  configuration.is_told = true;
+  if (runtime.empty()) return configuration;
+  configuration.kubelet_sources.values.container_runtime_endpoint = runtime;
+  configuration.kubelet_sources.origins["containerRuntimeEndpoint"] = "the flags of kubelet (pid 812)";
+  return configuration;
 }
 
 /// A machine that has just booted, and what evictd takes it for.
 struct Booted {
   std::vector<fixture::Entry> there{};        // besides what every node has
   std::string endpoint{config::to_be_found};  // cri.endpoint
+  std::string recalled{};                     // the runtime that a kubelet named before evictd started
   Tree tree{node_with(there)};
   boost::asio::io_context reactor{};
   Configuration start{found()};
@@ -59,7 +63,9 @@ struct Booted {
     configuration.agent.node.pods_cgroup = config::to_be_found;
     configuration.agent.cri.endpoint = endpoint;
     configuration.written = configuration.agent;
-    auto discovery = discover(configuration.agent, {}, {}, tree.path(""));
+    configuration.kubelet_sources = kubelet_of(recalled).kubelet_sources;
+    configuration.recalled = !recalled.empty();
+    auto discovery = discover(configuration.agent, configuration.kubelet_sources, {}, tree.path(""));
     configuration.agent = std::move(discovery.agent);
     configuration.guesses = discovery.guesses;
     return configuration;
@@ -109,7 +115,7 @@ TEST_CASE(
   Booted node{.there = {dir("run", {dir("containerd", {file("containerd.sock", "")}),  // Docker's containerd, say
                                     dir("k3s", {dir("containerd", {file("containerd.sock", "")})})})}};
   REQUIRE_FALSE(node.start.guesses.endpoint);
-  node.watch.kubelet_says({});  // nothing of a runtime
+  node.watch.kubelet_says(kubelet_of());
   node.reactor.run_for(20ms);
   CHECK(node.moved.empty());
 
@@ -172,6 +178,40 @@ TEST_CASE("a runtime that the configuration names is in use whatever a kubelet s
   Booted node{.endpoint = "unix:///run/mine.sock"};
   node.watch.kubelet_says(kubelet_of("unix:///run/k3s/containerd/containerd.sock"));
   node.have_pods("kubepods");
+  REQUIRE(node.ends());
+  CHECK(node.moved.empty());
+}
+
+TEST_CASE("a runtime that was recalled is in use until a kubelet names another, or none while another is there") {
+  const std::string own = "unix:///srv/own.sock";
+  for (const std::string& named : {std::string{"unix:///run/k3s/containerd/containerd.sock"}, std::string{}}) {
+    CAPTURE(named);
+    Booted node{.recalled = own};
+    REQUIRE(node.start.agent.cri.endpoint == own);
+    node.have_pods("kubepods");
+    auto nobodys = kubelet_of("unix:///run/containerd/containerd.sock");  // a file by which no kubelet runs
+    nobodys.is_told = false;
+    node.tree.add("", usual_socket());
+    node.watch.kubelet_says(nobodys);
+    node.watch.kubelet_says(kubelet_of(own));
+    node.watch.kubelet_says(nobodys);
+    node.reactor.run_for(20ms);
+    CHECK(node.moved.empty());
+
+    node.watch.kubelet_says(kubelet_of(named));
+    node.reactor.restart();
+    node.reactor.run_for(20ms);
+    node.tree.add("run", dir("k3s", {dir("containerd", {file("containerd.sock", "")})}));
+    REQUIRE(test::run_until(node.reactor, [&] { return !node.moved.empty(); }));
+    const auto other = named.empty() ? "unix:///run/containerd/containerd.sock" : named;
+    CHECK(node.moved.front().starts_with("cri.endpoint is " + other + " by now, and not " + own + ", "));
+  }
+}
+
+TEST_CASE("a runtime that was recalled is the usual one where no kubelet names any, and then nobody looks any more") {
+  Booted node{.there = {usual_socket()}, .recalled = "unix:///run/containerd/containerd.sock"};
+  node.have_pods("kubepods");
+  node.watch.kubelet_says(kubelet_of());
   REQUIRE(node.ends());
   CHECK(node.moved.empty());
 }

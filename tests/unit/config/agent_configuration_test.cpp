@@ -220,6 +220,7 @@ TEST_CASE("an upgraded node finds its files where they were") {
   CHECK(runtime.lock == "/run/evictd/lock");
   CHECK(runtime.state == "/run/evictd/state");
   CHECK(runtime.shutdown == "/run/evictd/shutdown.json");
+  CHECK(runtime.kubelet_runtime == "/run/evictd/kubelet-runtime");
   CHECK(runtime.oom_scores == "/run/evictd/oom-scores");
   CHECK(runtime.socket == "/run/evictd/evictd.sock");
   CHECK(runtime.admin_socket == "/run/evictd/admin.sock");
