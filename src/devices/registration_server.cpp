@@ -6,6 +6,7 @@
 #include <grpcpp/server_posix.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -156,8 +157,9 @@ RegistrationServer::RegistrationServer(asio::any_io_executor reactor, os::Listen
 }
 
 RegistrationServer::~RegistrationServer() {
+  // While it still listens, and nobody else's socket can have its inode: that of a kubelet stays.
+  std::optional{std::move(parts_->socket)}.reset();
   parts_->shut_down();
-  const auto socket = std::move(parts_->socket);  // goes with this, also where gRPC is left to itself
   rpc::end_grpc(std::move(parts_));
 }
 

@@ -23,7 +23,7 @@ class RegistrationServer {
   /// `longest_idle`: of a connection without a call. A plugin registers as soon as it has connected.
   RegistrationServer(boost::asio::any_io_executor reactor, os::ListeningSocket socket, Register handle,
                      std::chrono::milliseconds longest_idle = std::chrono::seconds{60});
-  /// Ends all calls and removes the socket.
+  /// Removes the socket, unless another one stands there by now, and ends all calls.
   ~RegistrationServer();
   RegistrationServer(const RegistrationServer&) = delete;
   RegistrationServer& operator=(const RegistrationServer&) = delete;

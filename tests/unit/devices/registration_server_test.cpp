@@ -5,6 +5,7 @@
 #include <grpcpp/security/credentials.h>
 
 #include <boost/asio/steady_timer.hpp>
+#include <filesystem>
 #include <future>
 #include <optional>
 
@@ -81,6 +82,21 @@ TEST_CASE("registrations beyond a limit are refused while others wait, and it en
   CHECK(scene.answer(scene.begin("example.com/gpu", "gpu.sock")).error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED);
   scene.server.reset();
   for (auto& status : waiting) CHECK(scene.answer(std::move(status)).error_code() == grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_CASE("a socket that takes the place of its own while it ends is not removed, though it may have the same inode") {
+  Scene scene;
+  auto waiting = scene.begin("example.com/gpu", "slow.sock");
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.taken.size() == 1; }));
+  const auto path = scene.directory / "kubelet.sock";
+  std::filesystem::remove(path);
+  auto others = std::async(std::launch::async, [&] {
+    waiting.wait();  // until the server ends what is under way: it listens no more
+    return os::ListeningSocket::open(path);
+  });
+  scene.server.reset();
+  const auto other = fixture::value_of(others.get());
+  CHECK(std::filesystem::is_socket(path));
 }
 
 TEST_CASE("who connects and registers nothing is not kept for ever") {
