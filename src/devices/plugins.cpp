@@ -8,6 +8,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -45,10 +46,12 @@ class Plugins::Table : public std::enable_shared_from_this<Table> {
       : reactor_(std::move(reactor)), options_(std::move(options)) {}
 
   void close();
+  void leave(std::string why);
   /// Once.
   void remember(const std::set<std::string>& resources);
   void when_resources_change(std::function<void()> call) { resources_changed_ = std::move(call); }
   [[nodiscard]] const admission::DevicesByResource& devices() const { return devices_; }
+  [[nodiscard]] std::set<std::string> resources() const;
 
   /// `before`: the plugin in whose place it is to be taken up, if that still serves the resource; null: in anybody's.
   static asio::awaitable<Result<void>> add(std::shared_ptr<Table> self, Registration registration,
@@ -68,6 +71,8 @@ class Plugins::Table : public std::enable_shared_from_this<Table> {
     bool wants_pre_start = false;
   };
 
+  /// From now on nobody is served any more, and this is why.
+  void refuse_all(std::string why);
   [[nodiscard]] Result<void> check(const Registration& registration) const;
   /// `reconnected`: it is the one that served the resource before, over another connection.
   void take_up(const std::shared_ptr<Plugin>& plugin, bool reconnected);
@@ -90,7 +95,8 @@ class Plugins::Table : public std::enable_shared_from_this<Table> {
   admission::DevicesByResource devices_{};
   core::RateLimit remarks_{most_remarks};
   std::function<void()> resources_changed_{};
-  bool closed_ = false;
+  std::optional<std::string> refusal_{};  // why nobody is served any more
+  std::set<std::string> left_{};          // resources that were known then
 };
 
 template <class... Args>
@@ -101,13 +107,29 @@ void Plugins::Table::remark(fmt::format_string<Args...> format, Args&&... args) 
   os::log_info("{}", fmt::format(format, std::forward<Args>(args)...));
 }
 
-void Plugins::Table::close() {
-  closed_ = true;
-  resources_changed_ = nullptr;
+void Plugins::Table::refuse_all(std::string why) {
+  refusal_ = std::move(why);
   servers_.clear();
   for (const auto& weak : connected_)
     if (const auto plugin = weak.lock()) plugin->close();
+}
+
+void Plugins::Table::close() {
+  resources_changed_ = nullptr;
+  refuse_all("evictd shuts down");
   files_.finish();
+}
+
+void Plugins::Table::leave(std::string why) {
+  left_ = resources();
+  refuse_all(std::move(why));
+  devices_.clear();
+}
+
+std::set<std::string> Plugins::Table::resources() const {
+  auto names = left_;
+  for (const auto& [resource, group] : devices_) names.insert(resource);
+  return names;
 }
 
 void Plugins::Table::remember(const std::set<std::string>& resources) {
@@ -120,7 +142,7 @@ void Plugins::Table::remember(const std::set<std::string>& resources) {
 }
 
 Result<void> Plugins::Table::check(const Registration& registration) const {
-  if (closed_) return fail("evictd shuts down");
+  if (refusal_) return fail(*refusal_);
   if (options_.configured.contains(registration.resource))
     return fail(fmt::format("the devices of {} are named in evictd's configuration (admission.devices)",
                             registration.resource));
@@ -140,14 +162,14 @@ asio::awaitable<Result<void>> Plugins::Table::add(std::shared_ptr<Table> self, R
   auto connection = co_await async::offload(workers, std::move(connect), end);
   if (!connection) co_return fail("failed to dial device plugin: the disk with its socket does not answer");
   if (!*connection) co_return fail((*connection).error(), "failed to dial device plugin");
-  if (self->closed_) co_return fail("evictd shuts down");
+  if (self->refusal_) co_return fail(*self->refusal_);
 
   const auto plugin = std::make_shared<Plugin>(self->reactor_, registration, *std::move(*connection));
   std::erase_if(self->connected_, [](const auto& weak) { return weak.expired(); });
   self->connected_.push_back(plugin);
   const auto options = co_await Plugin::ask_options(plugin, self->options_.patience);
   auto right = self->check(registration);  // others may have registered meanwhile
-  if (!options) right = fail(options.error(), "failed to get device plugin options");
+  if (right && !options) right = fail(options.error(), "failed to get device plugin options");
   if (before && !self->is_current(before)) right = fail("it has gone, or registered again");
   if (!right) {
     plugin->close();
@@ -263,6 +285,7 @@ void Plugins::Table::forget_after_grace(const std::string& resource) {
 }
 
 Result<std::shared_ptr<Plugin>> Plugins::Table::find(const std::string& resource) const {
+  if (refusal_) return fail(*refusal_);
   const auto server = servers_.find(resource);
   if (server == servers_.end()) return fail("unknown Device Plugin " + resource);
   if (server->second.plugin == nullptr) return fail("endpoint of " + resource + " has been stopped");
@@ -287,13 +310,11 @@ asio::awaitable<Result<void>> Plugins::add(Registration registration) {
 
 const admission::DevicesByResource& Plugins::devices() const { return table_->devices(); }
 
-std::set<std::string> Plugins::resources() const {
-  std::set<std::string> names;
-  for (const auto& [resource, group] : table_->devices()) names.insert(resource);
-  return names;
-}
+std::set<std::string> Plugins::resources() const { return table_->resources(); }
 
 void Plugins::when_resources_change(std::function<void()> call) { table_->when_resources_change(std::move(call)); }
+
+void Plugins::leave(std::string why) { table_->leave(std::move(why)); }
 
 bool Plugins::is_of_plugins(std::string_view resource) const {
   return !table_->options().configured.contains(resource) && is_resource_of_plugins(resource);

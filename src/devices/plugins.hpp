@@ -55,6 +55,11 @@ class Plugins final : public PluginCalls {
   /// Has `call` called whenever the names have changed, until another one is given; it may be empty.
   void when_resources_change(std::function<void()> call);
 
+  /// Lets go of all plugins for good. Their devices are unknown then, and no pod is kept away for want of one that
+  /// somebody else gives; but one that was just being given some is rejected, since calls fail. Whoever registers is
+  /// told `why`. resources() stays as it is, for a restart.
+  void leave(std::string why);
+
   [[nodiscard]] bool is_of_plugins(std::string_view resource) const override;
   [[nodiscard]] bool has_preferences(std::string_view resource) const override;
   [[nodiscard]] Awaitable<std::set<std::string>> prefer(admission::DeviceQuestion question) override;

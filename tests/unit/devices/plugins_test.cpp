@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -126,6 +128,45 @@ TEST_CASE(
     CHECK(changes == (grace < 1min ? 3 : 1));
     CHECK(scene.plugins->resources() == std::set<std::string>{gpu, "example.com/nic"});
   }
+}
+
+TEST_CASE("plugins that are left are unknown: calls fail, also those under way, and nobody registers any more") {
+  Scene scene;
+  FakePlugin plugin{scene.directory / "gpu.sock"};
+  FakePlugin hanging{scene.directory / "nic.sock"};
+  plugin.tell({plugin_device("a", {0}), plugin_device("b", {1})});
+  plugin.set_options(true, true);
+  plugin.hang("Allocate");
+  hanging.hang("GetDevicePluginOptions");
+  plugin.start();
+  hanging.start();
+  REQUIRE(scene.add().has_value());
+  REQUIRE(scene.comes_to_have(two));
+  int changes = 0;
+  scene.plugins->when_resources_change([&changes] { ++changes; });
+
+  std::optional<Result<admission::DeviceEdits>> allocated;
+  std::optional<Result<void>> added;
+  boost::asio::co_spawn(scene.reactor, scene.plugins->allocate(gpu, {"a"}),
+                        [&](const std::exception_ptr&, auto result) { allocated = std::move(result); });
+  boost::asio::co_spawn(scene.reactor, scene.plugins->add({.resource = "example.com/nic", .endpoint = "nic.sock"}),
+                        [&](const std::exception_ptr&, auto result) { added = std::move(result); });
+  REQUIRE(test::run_until(
+      scene.reactor, [&] { return plugin.was_called("Allocate a") && hanging.was_called("GetDevicePluginOptions"); }));
+  scene.plugins->leave("it is another's");
+  CHECK(scene.plugins->devices().empty());
+  CHECK(scene.plugins->resources() == std::set<std::string>{gpu});
+  CHECK_FALSE(scene.plugins->has_preferences(gpu));
+  REQUIRE(test::run_until(scene.reactor, [&] { return allocated.has_value() && added.has_value(); }));
+  CHECK(fixture::error_of(*allocated).starts_with("rpc error: "));
+  CHECK(fixture::error_of(*added) == "it is another's");
+  CHECK(fixture::error_of(scene.add()) == "it is another's");
+  CHECK(fixture::error_of(test::run(scene.reactor, scene.plugins->allocate(gpu, {"b"}))) == "it is another's");
+  CHECK(test::run(scene.reactor, scene.plugins->pre_start(gpu, {"a"})).has_value());
+  plugin.stop();
+  scene.reactor.run_for(20ms);
+  CHECK(scene.plugins->devices().empty());
+  CHECK(changes == 0);
 }
 
 TEST_CASE("a plugin that registers again takes the place of the one before, whose end means nothing then") {
