@@ -289,7 +289,8 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                           .events = events,
                           .cluster = cluster});
   const auto device_plugins =
-      dry_run ? nullptr : DevicePlugins::make(executor, settings, checked.admission.plugin_resources);
+      dry_run ? nullptr
+              : DevicePlugins::make(executor, checked.configuration, checked.admission.plugin_resources, kubelet);
   Admission admission{executor,
                       checked.configuration,
                       {.memory_capacity = first.capacity, .dry_run = dry_run},

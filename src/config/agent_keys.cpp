@@ -265,7 +265,7 @@ Keys device_plugin_keys() {
           "devicePlugins.directory", path_or_auto,
           "The directory in which device plugins register (kubelet.sock) and have their sockets, which are removed at "
           "the start; auto: /var/lib/kubelet/device-plugins, if that is there and no kubelet runs or is named "
-          "(podSources.apiServer, podSources.kubelet.url, thresholds.configz); \"\": none."),
+          "(podSources.apiServer, podSources.kubelet.url, thresholds.configz), until one comes; \"\": none."),
   };
 }
 
