@@ -166,7 +166,7 @@ TEST_CASE("nodes that start, lose their server or evict together are spread, and
                                       .rest = 4s,
                                       .haste = 150};
   const auto result = bench::measure_cluster(options);
-  CAPTURE(bench::cluster_table(result, options));
+  CAPTURE(bench::report_of(result, options).text);
   using bench::Call;
   const int nodes = options.nodes;
 

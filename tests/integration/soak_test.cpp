@@ -168,11 +168,8 @@ TEST_CASE("growth is told from the first and the last quarter after the warm-up"
   CHECK(trend->per_hour == doctest::Approx(12));
 
   const auto findings_of = [](double mib_an_hour) {
-    bench::soak::Result result;
-    result.samples = growing(mib_an_hour);
-    result.warm_up_minutes = 5;
     bench::soak::Findings findings;
-    judge_growth(result, findings);
+    bench::soak::judge_growth(growing(mib_an_hour), 5, findings);
     return findings.count();
   };
   CHECK(findings_of(0) == 0);

@@ -1,15 +1,19 @@
 #include "benchmarks/cluster.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <boost/json.hpp>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "benchmarks/counting_server.hpp"
@@ -19,6 +23,7 @@
 namespace bench {
 
 namespace asio = boost::asio;
+namespace json = boost::json;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
@@ -154,10 +159,11 @@ void measure_trouble(const ClusterOptions& options, ClusterResult& result) {
     cluster.run_until_all_told();
   });
   cluster.run_for(200ms);  // whoever tells something twice does it now
-  result.told = cluster.server().told();
+  const auto objects = cluster.server().objects();
+  result.told = objects.told();
   result.evictions = options.nodes * options.evictions;
-  result.pod_bytes = cluster.server().pod_bytes();
-  result.node_bytes = cluster.server().node_bytes();
+  result.pod_bytes = objects.pod_json(0, 0).size();
+  result.node_bytes = objects.node_json(0).size();
 }
 
 void measure_rest(const ClusterOptions& options, ClusterResult& result) {
@@ -168,7 +174,68 @@ void measure_rest(const ClusterOptions& options, ClusterResult& result) {
   result.rest = cluster.phase("rest", [&] { cluster.run_for(options.rest); });
 }
 
+int sum(const std::vector<int>& seconds) { return std::accumulate(seconds.begin(), seconds.end(), 0); }
+int greatest(const std::vector<int>& seconds) { return seconds.empty() ? 0 : std::ranges::max(seconds); }
+
+/// Of each Call, for programs and for people.
+constexpr std::array<std::pair<std::string_view, std::string_view>, calls> call_names{{{"lists", "lists"},
+                                                                                       {"watches", "watches"},
+                                                                                       {"nodeReads", "reads"},
+                                                                                       {"podReads", "pod rds."},
+                                                                                       {"conditions", "condit."},
+                                                                                       {"taints", "taints"},
+                                                                                       {"statuses", "statuses"},
+                                                                                       {"podEvents", "events"},
+                                                                                       {"nodeEvents", "n.events"},
+                                                                                       {"other", "other"}}};
+
+/// The share of one node. `how`: a format.
+Row of_a_node(const ClusterPhase& phase, double share, std::string_view how) {
+  Row row{{"", "", phase.name}};
+  for (std::size_t call = 0; call < calls; ++call)
+    row.emplace_back("", call_names.at(call).second, phase.count(static_cast<Call>(call)) * share, how);
+  row.emplace_back("", "conns", phase.connections * share, how);
+  row.emplace_back("", "bookm.", phase.bookmarks * share, how);
+  row.emplace_back("", "changes", phase.changes * share, how);
+  row.emplace_back("", "KiB in", static_cast<double>(phase.bytes_in) * share / 1024, "{:.1f}");
+  row.emplace_back("", "KiB out", static_cast<double>(phase.bytes_out) * share / 1024, "{:.1f}");
+  return row;
+}
+
+Row of_all_nodes(const ClusterPhase& phase) {
+  json::object requests;
+  for (std::size_t call = 0; call < calls; ++call)
+    requests[call_names.at(call).first] = json::value_from(phase.requests.at(call));
+  return {{"phase", "", phase.name},
+          {"seconds", "", phase.seconds, "{:.1f} s"},
+          {"requestsPerSecond", requests},
+          {"turnedAwayPerSecond", phase.turned_away},
+          {"connections", phase.connections},
+          {"bookmarks", phase.bookmarks},
+          {"changes", phase.changes},
+          {"bytesIn", phase.bytes_in},
+          {"bytesOut", phase.bytes_out},
+          {"", "requests", phase.all_requests()},
+          {"", "in the busiest second", phase.peak()},
+          {"mostRequestsOfANode", "of the busiest node", phase.most_of_a_node}};
+}
+
 }  // namespace
+
+int ClusterPhase::count(Call call) const { return sum(requests.at(static_cast<std::size_t>(call))); }
+
+int ClusterPhase::all_requests() const {
+  return std::accumulate(requests.begin(), requests.end(), 0,
+                         [](int before, const auto& seconds) { return before + sum(seconds); });
+}
+
+int ClusterPhase::peak(Call call) const { return greatest(requests.at(static_cast<std::size_t>(call))); }
+
+int ClusterPhase::peak() const {
+  std::vector<int> together(turned_away.size());
+  for (const auto& seconds : requests) std::ranges::transform(together, seconds, together.begin(), std::plus{});
+  return greatest(together);
+}
 
 ClusterResult measure_cluster(const ClusterOptions& options) {
   allow_connections(options.nodes);
@@ -176,6 +243,56 @@ ClusterResult measure_cluster(const ClusterOptions& options) {
   measure_trouble(options, result);
   measure_rest(options, result);
   return result;
+}
+
+Report report_of(const ClusterResult& result, const ClusterOptions& options) {
+  std::vector<Row> each;
+  std::vector<Row> all;
+  json::array phases;
+  for (const auto* phase : {&result.start, &result.outage, &result.back, &result.ended, &result.storm, &result.calm}) {
+    each.push_back(of_a_node(*phase, 1.0 / options.nodes, "{:.2f}"));
+    all.push_back(of_all_nodes(*phase));
+    phases.push_back(json_of(all.back()));
+  }
+  phases.push_back(json_of(of_all_nodes(result.rest)));
+  const double hours = result.rest.seconds * options.haste / 3600;
+  const auto rest = {of_a_node(result.rest, 1 / (hours * options.nodes), "{:.1f}")};
+  const auto seconds_of = [](const ClusterPhase& phase, Call call) {
+    return fmt::join(phase.requests.at(static_cast<std::size_t>(call)), " ");
+  };
+  const auto& told = result.told;
+  return {
+      .json = {{"bench", "cluster"},
+               {"nodes", options.nodes},
+               {"podsOfANode", options.pods},
+               {"podBytes", result.pod_bytes},
+               {"nodeBytes", result.node_bytes},
+               {"haste", options.haste},
+               {"phases", std::move(phases)},
+               {"evictions", result.evictions},
+               {"told", {{"statuses", told.statuses}, {"events", told.events}, {"again", told.again}}}},
+      .text =
+          fmt::format("{} nodes of {} pods against one server over plain HTTP. A pod is {:.1f} KiB of JSON, a node "
+                      "{:.1f} KiB.\n\n"
+                      "Of one node, the average; all nodes start within a moment, startSpread is {} s:\n\n{}",
+                      options.nodes, options.pods, static_cast<double>(result.pod_bytes) / 1024,
+                      static_cast<double>(result.node_bytes) / 1024,
+                      static_cast<double>(options.start_spread.count()) / 1000, table_of(each)) +
+          fmt::format("\nAt rest, of one node in an hour, from {:.0f} s in which heartbeats, bookmarks and the ends of "
+                      "watches came {} times as often:\n\n{}\nOf all nodes:\n\n{}",
+                      result.rest.seconds, options.haste, table_of(rest), table_of(all)) +
+          fmt::format("\nIn each second:\n\nlists after the start: {}\nconnections turned away in the outage: {}\n"
+                      "watches after the outage: {}\nwatches after the server ended all: {}\n",
+                      seconds_of(result.start, Call::List), fmt::join(result.outage.turned_away, " "),
+                      seconds_of(result.back, Call::Watch), seconds_of(result.ended, Call::Watch)) +
+          fmt::format("\n{} evictions: {} statuses and {} events told, {} of them again.\n", result.evictions,
+                      told.statuses, told.events, told.again)};
+}
+
+Report report_cluster(const ClusterOptions& options) {
+  auto bounded = options;
+  bounded.evictions = std::min(options.evictions, options.pods);
+  return report_of(measure_cluster(bounded), bounded);
 }
 
 }  // namespace bench

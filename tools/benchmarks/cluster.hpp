@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "benchmarks/cluster_objects.hpp"
+#include "benchmarks/report.hpp"
 
 namespace bench {
 
@@ -60,7 +61,8 @@ struct ClusterResult {
 /// `nodeConditions: conditions`) against one server, all in this process. Raises its limit of open files.
 [[nodiscard]] ClusterResult measure_cluster(const ClusterOptions& options);
 
-[[nodiscard]] std::string cluster_table(const ClusterResult& result, const ClusterOptions& options);
-[[nodiscard]] std::string cluster_json(const ClusterResult& result, const ClusterOptions& options);
+[[nodiscard]] Report report_of(const ClusterResult& result, const ClusterOptions& options);
+/// Both. Of as many evictions as there are pods at most.
+[[nodiscard]] Report report_cluster(const ClusterOptions& options);
 
 }  // namespace bench

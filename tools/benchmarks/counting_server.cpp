@@ -4,26 +4,19 @@
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <charconv>
-#include <future>
-#include <set>
-#include <string>
 #include <string_view>
-#include <thread>
-#include <type_traits>
 #include <utility>
 
 namespace bench {
@@ -58,7 +51,19 @@ std::chrono::seconds asked_length(std::string_view target) {
   return std::chrono::seconds{seconds};
 }
 
-struct Connection {
+asio::awaitable<bool> write(tcp::socket& socket, std::string text) {
+  const auto [error, written] = co_await asio::async_write(socket, asio::buffer(text), token);
+  co_return !error;
+}
+
+/// Runs it on the server's thread, and waits for it.
+auto on_thread_of(asio::io_context& context, auto work) {
+  return asio::post(context, asio::use_future(std::move(work))).get();
+}
+
+}  // namespace
+
+struct CountingServer::Connection {
   explicit Connection(tcp::socket taken) : socket{std::move(taken)}, wake{socket.get_executor()} {}
 
   /// With a reset: thousands of closed connections that linger would use up the machine's ports.
@@ -76,154 +81,119 @@ struct Connection {
   bool watches = false;
   bool ends = false;  // the watch
 };
-using ConnectionPtr = std::shared_ptr<Connection>;
-
-}  // namespace
-
-struct CountingServer::Impl {
-  Impl(int nodes, int pods, std::chrono::milliseconds interval)
-      : objects{nodes, pods}, bookmarks{interval}, watches(static_cast<std::size_t>(nodes)) {}
-
-  void count(Crossing crossing) {
-    crossing.time = Clock::now();
-    crossings.push_back(crossing);
-  }
-
-  asio::awaitable<void> accept() {
-    for (;;) {
-      auto [error, socket] = co_await acceptor.async_accept(token);
-      if (error) co_return;
-      auto connection = std::make_shared<Connection>(std::move(socket));
-      count({.what = away ? Crossing::What::TurnedAway : Crossing::What::Connection});
-      if (away) {
-        connection->cut();
-        continue;
-      }
-      boost::system::error_code ignored;
-      connection->socket.set_option(tcp::no_delay(true), ignored);
-      connections.insert(connection);
-      asio::co_spawn(context, serve(connection), asio::detached);
-    }
-  }
-
-  asio::awaitable<void> serve(ConnectionPtr connection) {
-    beast::flat_buffer buffer;
-    for (bool open = true; open;) {
-      http::request<http::string_body> request;
-      const auto [error, in] = co_await http::async_read(connection->socket, buffer, request, token);
-      if (error) break;
-      const std::string target{request.target().data(), request.target().size()};
-      auto handled =
-          objects.handle({request.method_string().data(), request.method_string().size()}, target, request.body());
-      Crossing crossing{.call = handled.call, .node = handled.node, .in = static_cast<std::uint32_t>(in)};
-      if (handled.call == Call::Watch && handled.status == 200)
-        open = co_await watch(connection, crossing, asked_length(target));
-      else
-        open = co_await answer(connection, crossing, handled);
-    }
-    connection->cut();
-    connections.erase(connection);
-  }
-
-  asio::awaitable<bool> answer(ConnectionPtr connection, Crossing crossing, ClusterObjects::Handled handled) {
-    const auto text = head(handled.status, fmt::format("Content-Length: {}", handled.body.size())) + handled.body;
-    crossing.out = static_cast<std::uint32_t>(text.size());
-    count(crossing);
-    if (!handled.change.empty()) tell(handled.node, handled.change);
-    const auto [error, written] = co_await asio::async_write(connection->socket, asio::buffer(text), token);
-    co_return !error;
-  }
-
-  void tell(int node, const std::string& change) {
-    const auto watching = watches.at(static_cast<std::size_t>(node)).lock();
-    if (!watching) return;
-    watching->pending += change;
-    ++watching->changes;
-    watching->wake.cancel();
-  }
-
-  asio::awaitable<bool> watch(ConnectionPtr connection, Crossing crossing, std::chrono::seconds length) {
-    watches.at(static_cast<std::size_t>(crossing.node)) = connection;
-    connection->watches = true;
-    const auto begin = head(200, "Transfer-Encoding: chunked");
-    crossing.out = static_cast<std::uint32_t>(begin.size());
-    count(crossing);
-    if (!co_await write(connection, begin)) co_return false;
-    const auto end = Clock::now() + length;
-    auto bookmark = Clock::now() + bookmarks;
-    while (!connection->ends && Clock::now() < end) {
-      if (!connection->pending.empty()) {
-        const auto text = chunk(std::exchange(connection->pending, {}));
-        for (int left = std::exchange(connection->changes, 0); left > 0; --left)
-          count({.what = Crossing::What::Change, .out = left == 1 ? static_cast<std::uint32_t>(text.size()) : 0});
-        if (!co_await write(connection, text)) co_return false;
-      } else if (Clock::now() >= bookmark) {
-        bookmark += bookmarks;
-        const auto text = chunk(objects.bookmark());
-        count({.what = Crossing::What::Bookmark, .out = static_cast<std::uint32_t>(text.size())});
-        if (!co_await write(connection, text)) co_return false;
-      } else {
-        connection->wake.expires_at(std::min(end, bookmark));
-        co_await connection->wake.async_wait(token);
-        if (!connection->socket.is_open()) co_return false;
-      }
-    }
-    connection->watches = false;
-    co_return co_await write(connection, "0\r\n\r\n");
-  }
-
-  static asio::awaitable<bool> write(ConnectionPtr connection, std::string text) {
-    const auto [error, written] = co_await asio::async_write(connection->socket, asio::buffer(text), token);
-    co_return !error;
-  }
-
-  /// Runs it on the server's thread, and waits for it.
-  template <class Work>
-  auto on_thread(Work work) {
-    const auto task = std::make_shared<std::packaged_task<std::invoke_result_t<Work>()>>(std::move(work));
-    auto done = task->get_future();
-    asio::post(context, [task] { (*task)(); });
-    return done.get();
-  }
-
-  asio::io_context context{1};
-  tcp::acceptor acceptor{context, tcp::endpoint{asio::ip::address_v4::loopback(), 0}};
-  ClusterObjects objects;
-  std::chrono::milliseconds bookmarks;
-  std::vector<std::weak_ptr<Connection>> watches;  // the last of each node
-  std::set<ConnectionPtr> connections;
-  std::vector<Crossing> crossings;
-  bool away = false;
-  std::thread thread{};
-};
-
 CountingServer::CountingServer(int nodes, int pods, std::chrono::milliseconds bookmarks)
-    : impl_{std::make_unique<Impl>(nodes, pods, bookmarks)} {
-  asio::co_spawn(impl_->context, impl_->accept(), asio::detached);
-  impl_->thread = std::thread{[this] { impl_->context.run(); }};
+    : objects_{nodes, pods}, bookmarks_{bookmarks}, watches_(static_cast<std::size_t>(nodes)) {
+  asio::co_spawn(context_, accept(), asio::detached);
+  thread_ = std::thread{[this] { context_.run(); }};
 }
 
 CountingServer::~CountingServer() {
-  impl_->context.stop();
-  impl_->thread.join();
+  context_.stop();
+  thread_.join();
 }
 
-int CountingServer::port() const { return impl_->acceptor.local_endpoint().port(); }
+void CountingServer::count(Crossing crossing) {
+  crossing.time = Clock::now();
+  crossings_.push_back(crossing);
+}
+
+asio::awaitable<void> CountingServer::accept() {
+  for (;;) {
+    auto [error, socket] = co_await acceptor_.async_accept(token);
+    if (error) co_return;
+    auto connection = std::make_shared<Connection>(std::move(socket));
+    count({.what = away_ ? Crossing::What::TurnedAway : Crossing::What::Connection});
+    if (away_) {
+      connection->cut();
+      continue;
+    }
+    boost::system::error_code ignored;
+    connection->socket.set_option(tcp::no_delay(true), ignored);
+    connections_.insert(connection);
+    asio::co_spawn(context_, serve(connection), asio::detached);
+  }
+}
+
+asio::awaitable<void> CountingServer::serve(ConnectionPtr connection) {
+  beast::flat_buffer buffer;
+  for (bool open = true; open;) {
+    http::request<http::string_body> request;
+    const auto [error, in] = co_await http::async_read(connection->socket, buffer, request, token);
+    if (error) break;
+    const std::string target{request.target().data(), request.target().size()};
+    auto handled =
+        objects_.handle({request.method_string().data(), request.method_string().size()}, target, request.body());
+    Crossing crossing{.call = handled.call, .node = handled.node, .in = static_cast<std::uint32_t>(in)};
+    if (handled.call == Call::Watch && handled.status == 200)
+      open = co_await watch(connection, crossing, asked_length(target));
+    else
+      open = co_await answer(connection, crossing, handled);
+  }
+  connection->cut();
+  connections_.erase(connection);
+}
+
+asio::awaitable<bool> CountingServer::answer(ConnectionPtr connection, Crossing crossing,
+                                             ClusterObjects::Handled handled) {
+  const auto text = head(handled.status, fmt::format("Content-Length: {}", handled.body.size())) + handled.body;
+  crossing.out = static_cast<std::uint32_t>(text.size());
+  count(crossing);
+  if (!handled.change.empty()) tell(handled.node, handled.change);
+  co_return co_await write(connection->socket, text);
+}
+
+void CountingServer::tell(int node, const std::string& change) {
+  const auto watching = watches_.at(static_cast<std::size_t>(node)).lock();
+  if (!watching) return;
+  watching->pending += change;
+  ++watching->changes;
+  watching->wake.cancel();
+}
+
+asio::awaitable<bool> CountingServer::watch(ConnectionPtr connection, Crossing crossing, std::chrono::seconds length) {
+  watches_.at(static_cast<std::size_t>(crossing.node)) = connection;
+  connection->watches = true;
+  const auto begin = head(200, "Transfer-Encoding: chunked");
+  crossing.out = static_cast<std::uint32_t>(begin.size());
+  count(crossing);
+  if (!co_await write(connection->socket, begin)) co_return false;
+  const auto end = Clock::now() + length;
+  auto bookmark = Clock::now() + bookmarks_;
+  while (!connection->ends && Clock::now() < end) {
+    if (!connection->pending.empty()) {
+      const auto text = chunk(std::exchange(connection->pending, {}));
+      for (int left = std::exchange(connection->changes, 0); left > 0; --left)
+        count({.what = Crossing::What::Change, .out = left == 1 ? static_cast<std::uint32_t>(text.size()) : 0});
+      if (!co_await write(connection->socket, text)) co_return false;
+    } else if (Clock::now() >= bookmark) {
+      bookmark += bookmarks_;
+      const auto text = chunk(objects_.bookmark());
+      count({.what = Crossing::What::Bookmark, .out = static_cast<std::uint32_t>(text.size())});
+      if (!co_await write(connection->socket, text)) co_return false;
+    } else {
+      connection->wake.expires_at(std::min(end, bookmark));
+      co_await connection->wake.async_wait(token);
+      if (!connection->socket.is_open()) co_return false;
+    }
+  }
+  connection->watches = false;
+  co_return co_await write(connection->socket, "0\r\n\r\n");
+}
 
 void CountingServer::turn_away() {
-  impl_->on_thread([this] {
-    impl_->away = true;
-    for (const auto& connection : impl_->connections) connection->cut();
+  on_thread_of(context_, [this] {
+    away_ = true;
+    for (const auto& connection : connections_) connection->cut();
   });
 }
 
 void CountingServer::take_again() {
-  impl_->on_thread([this] { impl_->away = false; });
+  on_thread_of(context_, [this] { away_ = false; });
 }
 
 void CountingServer::end_watches() {
-  impl_->on_thread([this] {
-    for (const auto& weak : impl_->watches)
+  on_thread_of(context_, [this] {
+    for (const auto& weak : watches_)
       if (const auto connection = weak.lock()) {
         connection->ends = true;
         connection->wake.cancel();
@@ -231,26 +201,21 @@ void CountingServer::end_watches() {
   });
 }
 
-int CountingServer::watches() const {
-  return impl_->on_thread([this] {
-    return static_cast<int>(std::ranges::count_if(impl_->watches, [](const auto& weak) {
+int CountingServer::watches() {
+  return on_thread_of(context_, [this] {
+    return static_cast<int>(std::ranges::count_if(watches_, [](const auto& weak) {
       const auto connection = weak.lock();
       return connection && connection->watches && !connection->ends && connection->socket.is_open();
     }));
   });
 }
 
-Told CountingServer::told() const {
-  return impl_->on_thread([this] { return impl_->objects.told(); });
+ClusterObjects CountingServer::objects() {
+  return on_thread_of(context_, [this] { return objects_; });
 }
-std::vector<Crossing> CountingServer::crossings() const {
-  return impl_->on_thread([this] { return impl_->crossings; });
-}
-std::size_t CountingServer::pod_bytes() const {
-  return impl_->on_thread([this] { return impl_->objects.pod_json(0, 0).size(); });
-}
-std::size_t CountingServer::node_bytes() const {
-  return impl_->on_thread([this] { return impl_->objects.node_json(0).size(); });
+
+std::vector<Crossing> CountingServer::crossings() {
+  return on_thread_of(context_, [this] { return crossings_; });
 }
 
 }  // namespace bench

@@ -1,7 +1,13 @@
 #pragma once
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "benchmarks/cluster_objects.hpp"
@@ -35,7 +41,7 @@ class CountingServer {
   CountingServer& operator=(const CountingServer&) = delete;
   ~CountingServer();
 
-  [[nodiscard]] int port() const;
+  [[nodiscard]] int port() const { return acceptor_.local_endpoint().port(); }
 
   /// Breaks all connections, and takes no new ones until told so.
   void turn_away();
@@ -43,17 +49,34 @@ class CountingServer {
   /// Ends all watches properly, as a server does before it goes away.
   void end_watches();
   /// How many nodes have one now.
-  [[nodiscard]] int watches() const;
+  [[nodiscard]] int watches();
 
-  [[nodiscard]] Told told() const;
+  /// As they are now.
+  [[nodiscard]] ClusterObjects objects();
   /// All so far, in order.
-  [[nodiscard]] std::vector<Crossing> crossings() const;
-  [[nodiscard]] std::size_t pod_bytes() const;   ///< of JSON
-  [[nodiscard]] std::size_t node_bytes() const;  ///< likewise
+  [[nodiscard]] std::vector<Crossing> crossings();
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  struct Connection;
+  using ConnectionPtr = std::shared_ptr<Connection>;
+
+  boost::asio::awaitable<void> accept();
+  boost::asio::awaitable<void> serve(ConnectionPtr connection);
+  boost::asio::awaitable<bool> answer(ConnectionPtr connection, Crossing crossing, ClusterObjects::Handled handled);
+  boost::asio::awaitable<bool> watch(ConnectionPtr connection, Crossing crossing, std::chrono::seconds length);
+  /// What the node's watch has to tell.
+  void tell(int node, const std::string& change);
+  void count(Crossing crossing);
+
+  boost::asio::io_context context_{1};
+  boost::asio::ip::tcp::acceptor acceptor_{context_, {boost::asio::ip::address_v4::loopback(), 0}};
+  ClusterObjects objects_;
+  std::chrono::milliseconds bookmarks_;
+  std::vector<std::weak_ptr<Connection>> watches_;  // the last of each node
+  std::set<ConnectionPtr> connections_;
+  std::vector<Crossing> crossings_;
+  bool away_ = false;
+  std::thread thread_;
 };
 
 }  // namespace bench

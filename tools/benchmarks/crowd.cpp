@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdint>
+#include <thread>
 
 #include "core/pod.hpp"
 #include "testbed/cgroup_host.hpp"
@@ -20,17 +20,11 @@ using namespace std::chrono_literals;
 using evictd::core::QosClass;
 
 Crowd::Crowd(testbed::Testbed& testbed, std::size_t pods)
-    : testbed_{testbed}, runtime_{testbed.containerd().socket(), testbed.directory() / "images"} {
+    : testbed_{testbed}, runtime_{testbed.containerd().socket(), testbed.directory() / "images"}, pods_{pods} {
   std::vector<RuntimeStandIn::Pod> made;
   for (std::size_t number = 1; number <= pods; ++number) made.push_back(make(fmt::format("crowd-{:04}", number)));
   start(made, "hold 1Mi");
   for (const auto& pod : made) runtime_.add(pod);
-}
-
-void Crowd::add_victim(const std::string& name, const fs::path& file) {
-  const auto pod = make(name);
-  start({pod}, "follow " + file.native());
-  runtime_.add(pod);
 }
 
 RuntimeStandIn::Pod Crowd::make(const std::string& name) {
@@ -60,22 +54,44 @@ void Crowd::start(const std::vector<RuntimeStandIn::Pod>& pods, const std::strin
   });
 }
 
-void Crowd::remove(const std::string& name) {
-  runtime_.remove(name);
-  testbed::wait_until("the pod's cgroups can be removed", 30s, [&] {
-    const auto containers = container(name);
-    for (const auto& directory : containers) {
-      ::rmdir(directory.c_str());
-      ::rmdir(directory.parent_path().c_str());
-    }
-    return std::ranges::none_of(containers, [](const auto& directory) { return fs::exists(directory.parent_path()); });
+void Crowd::leave_free(std::int64_t bytes) {
+  const bool v2 = testbed::cgroup_host().v2;
+  node_memory_ = testbed_.node().memory_usage() + bytes;
+  testbed::write_file(testbed_.node().memory_directory() / (v2 ? "memory.max" : "memory.limit_in_bytes"),
+                      std::to_string(node_memory_));
+}
+
+Crowd::Victim::Victim(Crowd& crowd)
+    : crowd_{crowd}, name_{fmt::format("victim-{}", ++crowd.victims_)}, size_{crowd.testbed_.directory() / name_} {
+  testbed::replace_file(size_, "8Mi");
+  const auto pod = crowd.make(name_);
+  crowd.start({pod}, "follow " + size_.native());
+  crowd.runtime_.add(pod);
+}
+
+Crowd::Victim::~Victim() {
+  testbed::report_failure([&] {
+    crowd_.runtime_.remove(name_);
+    testbed::wait_until("the pod's cgroups can be removed", 30s, [&] {
+      const auto containers = crowd_.container(name_);
+      for (const auto& directory : containers) {
+        ::rmdir(directory.c_str());
+        ::rmdir(directory.parent_path().c_str());
+      }
+      return std::ranges::none_of(containers,
+                                  [](const auto& directory) { return fs::exists(directory.parent_path()); });
+    });
   });
 }
 
-void Crowd::leave_free(std::int64_t bytes) {
-  const bool v2 = testbed::cgroup_host().v2;
-  testbed::write_file(testbed_.node().memory_directory() / (v2 ? "memory.max" : "memory.limit_in_bytes"),
-                      fmt::format("{}", testbed_.node().memory_usage() + bytes));
+void Crowd::Victim::wait_until_known(const testbed::Agent& agent) const {
+  agent.wait_for_pods(crowd_.pods_ + 1);
+  std::this_thread::sleep_for(500ms);
+}
+
+testbed::Event Crowd::Victim::grow(testbed::Agent& agent, std::string_view size) const {
+  testbed::replace_file(size_, size);
+  return agent.events().wait_for(testbed::Event::CLEANUP_DONE, key(), 60s);
 }
 
 }  // namespace bench

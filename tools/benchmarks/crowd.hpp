@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "benchmarks/runtime_stand_in.hpp"
+#include "testbed/agent.hpp"
 #include "testbed/testbed.hpp"
 
 namespace bench {
@@ -25,14 +26,13 @@ class Crowd {
   /// `testbed`: without a containerd, in whose place the stand-in answers.
   Crowd(testbed::Testbed& testbed, std::size_t pods);
 
-  /// One more, which holds what the file says; see follow in load.cpp. Returns when its process runs.
-  void add_victim(const std::string& name, const std::filesystem::path& file);
-  /// Of an evicted one: the runtime forgets it, and its cgroups are removed.
-  void remove(const std::string& name);
+  class Victim;
+
   /// Has the pods listed, by an event of one that is not there: the list says what the one before has said.
   void have_listed() { runtime_.remove(""); }
   /// Leaves the node this much, in bytes, beyond what is used now.
   void leave_free(std::int64_t bytes);
+  [[nodiscard]] std::int64_t node_memory() const { return node_memory_; }
 
  private:
   /// Its cgroups; nothing runs there yet. The runtime does not know it yet either.
@@ -45,6 +45,32 @@ class Crowd {
 
   testbed::Testbed& testbed_;
   RuntimeStandIn runtime_;
+  std::size_t pods_;
+  std::int64_t node_memory_ = 0;  // what leave_free() gave it
+  int victims_ = 0;               // so far
+};
+
+/// One more pod, which is to be evicted: it holds 8 MiB until it grows. Once evictd has evicted it and it is destroyed,
+/// the runtime forgets it, and its cgroups are removed.
+class Crowd::Victim {
+ public:
+  /// Returns when its process runs.
+  explicit Victim(Crowd& crowd);
+  ~Victim();
+  Victim(const Victim&) = delete;
+
+  /// Until the agent knows it beside the crowd, and what its start stirred up is over.
+  void wait_until_known(const testbed::Agent& agent) const;
+  /// Has it grow; the event of its end.
+  testbed::Event grow(testbed::Agent& agent, std::string_view size = growth) const;
+  [[nodiscard]] std::string key() const { return "default/" + name_; }
+  /// In the memory hierarchy.
+  [[nodiscard]] std::filesystem::path cgroup() const { return crowd_.container(name_)[0].parent_path(); }
+
+ private:
+  Crowd& crowd_;
+  std::string name_;
+  std::filesystem::path size_;  // a file: see follow in load.cpp
 };
 
 }  // namespace bench

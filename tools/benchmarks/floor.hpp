@@ -2,7 +2,6 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <thread>
 #include <vector>
 
@@ -10,14 +9,6 @@
 #include "os/file_descriptor.hpp"
 
 namespace bench {
-
-/// When things happened in whoever evicts. Nothing where they did not.
-struct Stages {
-  std::optional<Nanoseconds> woken{};
-  std::optional<Nanoseconds> decided{};
-  std::optional<Nanoseconds> killed{};   ///< the first kill(2) or StopContainer has returned
-  std::optional<Nanoseconds> cleanup{};  ///< nothing of the pod runs any more
-};
 
 /// As little as it takes: a thread waits on an eventfd for the node's usage to pass a level, reads the pod's
 /// cgroup.procs and kills every process there. It knows whom to kill, asks no runtime and cleans nothing up. Nothing

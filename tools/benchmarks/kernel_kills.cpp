@@ -3,10 +3,9 @@
 #include <sys/mman.h>
 
 #include <cstddef>
-#include <sstream>
-#include <string>
 
 #include "benchmarks/observer.hpp"
+#include "os/numbers.hpp"
 #include "testbed/cgroup_host.hpp"
 
 namespace bench {
@@ -16,10 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 std::int64_t read_count(const evictd::os::FileDescriptor& file) {
-  std::istringstream words{read_counter(file)};
-  for (std::string word; words >> word;)
-    if (std::int64_t count = 0; word == "oom_kill" && words >> count) return count;
-  return 0;
+  return evictd::os::find_number(read_counter(file), "oom_kill").value_or(0);
 }
 
 }  // namespace

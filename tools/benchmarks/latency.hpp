@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,29 +15,20 @@ namespace bench {
 /// threshold. "killed" with CRI is the runtime's answer, which comes after the kill; "growth over" is the same for all.
 inline constexpr std::array<std::string_view, 7> latency_stages{"woken",         "decided",  "killed", "growth over",
                                                                 "first release", "released", "cleanup"};
+/// Beside their milliseconds: how far the node's usage went beyond the threshold, MiB.
+inline constexpr std::size_t overshoot = latency_stages.size();
 
 struct LatencyTrial {
   Variant variant;
-  std::array<std::optional<double>, latency_stages.size()> milliseconds{};
-  double overshoot_mib = 0;  ///< how far the node's usage went beyond the threshold
+  std::array<std::optional<double>, overshoot + 1> figures{};
 };
 
-struct LatencySummary {
-  Variant variant;
-  std::array<Summary, latency_stages.size()> milliseconds{};
-  Summary overshoot_mib{};
-};
+/// In the order in which they come first.
+[[nodiscard]] std::vector<Variant> variants_of(const std::vector<LatencyTrial>& trials);
+/// One figure of all trials of the variant.
+[[nodiscard]] Summary summarize(const std::vector<LatencyTrial>& trials, Variant variant, std::size_t figure);
 
-/// Trials of each of these variants in turn, so many each.
-[[nodiscard]] std::vector<LatencyTrial> measure_latency(int trials, std::vector<Variant> variants);
-/// In the order in which the variants come first.
-[[nodiscard]] std::vector<LatencySummary> summarize(const std::vector<LatencyTrial>& trials);
-
-[[nodiscard]] std::string latency_table(const std::vector<LatencySummary>& summaries, int trials);
-[[nodiscard]] std::string latency_json(const std::vector<LatencySummary>& summaries,
-                                       const std::vector<LatencyTrial>& trials);
 /// A strip for each variant with every trial's stages along a logarithmic axis of time.
-[[nodiscard]] std::string latency_svg(const std::vector<LatencySummary>& summaries,
-                                      const std::vector<LatencyTrial>& trials);
+[[nodiscard]] std::string latency_svg(const std::vector<LatencyTrial>& trials);
 
 }  // namespace bench

@@ -49,18 +49,17 @@ std::string axis(double bottom) {
 }
 
 /// A row of a strip: every trial a dot, the median a bar with its number.
-std::string stage_row(const LatencySummary& summary, const std::vector<LatencyTrial>& trials, std::size_t stage,
-                      double y) {
+std::string stage_row(const std::vector<LatencyTrial>& trials, Variant variant, std::size_t stage, double y) {
   std::string svg;
   for (const auto& trial : trials)
-    if (trial.variant == summary.variant && trial.milliseconds[stage])
+    if (trial.variant == variant && trial.figures[stage])
       svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"{}\" fill-opacity=\"0.45\"/>\n",
-                         x_of(*trial.milliseconds[stage]), y, colours[stage]);
-  const double median = summary.milliseconds[stage].median;
+                         x_of(*trial.figures[stage]), y, colours[stage]);
+  const auto [median, p90, greatest] = summarize(trials, variant, stage);
   svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"3\" height=\"{}\" fill=\"{}\"/>\n", x_of(median) - 1.5,
                      y - row / 2 + 1, row - 2, colours[stage]);
   // Beside the furthest dot, so that it lies on none.
-  const double furthest = std::max(x_of(summary.milliseconds[stage].max), x_of(median));
+  const double furthest = std::max(x_of(greatest), x_of(median));
   svg += text(furthest + 7, y + 3.5, "start", fmt::format("font-size=\"10\" fill=\"{}\"", colours[stage]),
               fmt::format("{} {:.2f}", latency_stages[stage], median));
   return svg;
@@ -68,8 +67,9 @@ std::string stage_row(const LatencySummary& summary, const std::vector<LatencyTr
 
 }  // namespace
 
-std::string latency_svg(const std::vector<LatencySummary>& summaries, const std::vector<LatencyTrial>& trials) {
-  const double bottom = top + strip * static_cast<double>(summaries.size());
+std::string latency_svg(const std::vector<LatencyTrial>& trials) {
+  const auto variants = variants_of(trials);
+  const double bottom = top + strip * static_cast<double>(variants.size());
   const double width = left + axis_width + right + 60;
   auto svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
@@ -80,11 +80,11 @@ std::string latency_svg(const std::vector<LatencySummary>& summaries, const std:
               "milliseconds since the crossing; a dot is a trial, a bar with its number the median");
   svg += axis(bottom);
   double y = top;
-  for (const auto& summary : summaries) {
+  for (const auto variant : variants) {
     svg += fmt::format("<line x1=\"20\" y1=\"{0}\" x2=\"{1}\" y2=\"{0}\" stroke=\"#9ca3af\"/>\n", y - 6, width - 20);
-    svg += text(20, y + strip / 2 - 6, "start", "font-weight=\"bold\" fill=\"#111827\"", name(summary.variant));
+    svg += text(20, y + strip / 2 - 6, "start", "font-weight=\"bold\" fill=\"#111827\"", name(variant));
     for (std::size_t stage = 0; stage < latency_stages.size(); ++stage)
-      svg += stage_row(summary, trials, stage, y + row * (static_cast<double>(stage) + 0.5) + 4);
+      svg += stage_row(trials, variant, stage, y + row * (static_cast<double>(stage) + 0.5) + 4);
     y += strip;
   }
   return svg + "</svg>\n";

@@ -10,8 +10,6 @@
 #include <array>
 #include <charconv>
 #include <ctime>
-#include <sstream>
-#include <string_view>
 
 #include "testbed/cgroup_host.hpp"
 #include "testbed/failure.hpp"
@@ -44,15 +42,6 @@ Nanoseconds monotonic_now() {
 }
 
 std::string usage_file() { return testbed::cgroup_host().v2 ? "memory.current" : "memory.usage_in_bytes"; }
-
-std::int64_t inactive_file(const std::string& memory_stat) {
-  const std::string_view wanted = testbed::cgroup_host().v2 ? "inactive_file" : "total_inactive_file";
-  std::istringstream lines{memory_stat};
-  std::string key;
-  for (std::int64_t value = 0; lines >> key >> value;)
-    if (key == wanted) return value;
-  return 0;
-}
 
 evictd::os::FileDescriptor open_counter(const std::filesystem::path& directory, const std::string& name) {
   evictd::os::FileDescriptor file{::open((directory / name).c_str(), O_RDONLY | O_CLOEXEC)};

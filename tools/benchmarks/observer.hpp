@@ -14,6 +14,7 @@ namespace bench {
 /// Nanoseconds of CLOCK_MONOTONIC, which evictd's events carry, too.
 using Nanoseconds = std::int64_t;
 [[nodiscard]] Nanoseconds monotonic_now();
+[[nodiscard]] inline double milliseconds(Nanoseconds time) { return static_cast<double>(time) / 1e6; }
 
 /// What the kernel says of memory at one moment, bytes.
 struct Sample {
@@ -56,15 +57,20 @@ struct Course {
   std::int64_t peak_of_node = 0;               ///< bytes
 };
 
+/// When things happened in whoever evicts. Nothing where they did not.
+struct Stages {
+  std::optional<Nanoseconds> woken{};
+  std::optional<Nanoseconds> decided{};
+  std::optional<Nanoseconds> killed{};   ///< the first kill(2) or StopContainer has returned
+  std::optional<Nanoseconds> cleanup{};  ///< nothing of the pod runs any more
+};
+
 [[nodiscard]] Course course_of(const std::vector<Sample>& samples, std::int64_t level);
 
 /// Opens a file of a cgroup directory for repeated reading; fails if it cannot.
 [[nodiscard]] evictd::os::FileDescriptor open_counter(const std::filesystem::path& directory, const std::string& name);
 /// memory.usage_in_bytes, on v2 memory.current.
 [[nodiscard]] std::string usage_file();
-/// Of memory.stat's text: the file cache that nobody uses, bytes, which evictd counts as available. 0 where the cgroup
-/// is gone.
-[[nodiscard]] std::int64_t inactive_file(const std::string& memory_stat);
 /// From its begin. Empty once the cgroup is gone.
 [[nodiscard]] std::string read_counter(const evictd::os::FileDescriptor& file);
 

@@ -4,22 +4,20 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
-#include <thread>
-#include <utility>
+#include <string>
+#include <vector>
 
+#include "benchmarks/benches.hpp"
 #include "benchmarks/crowd.hpp"
 #include "benchmarks/scene.hpp"
+#include "benchmarks/statistics.hpp"
 #include "benchmarks/variant.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/failure.hpp"
-#include "testbed/files.hpp"
 #include "testbed/testbed.hpp"
 
 namespace bench {
 
-namespace json = boost::json;
-using namespace std::chrono_literals;
 using evictd::v1::Event;
 
 namespace {
@@ -36,22 +34,13 @@ PathTimes times_of(const Event& cleanup) {
   return times;
 }
 
-Path evict_one(testbed::Testbed& testbed, Crowd& crowd, std::size_t others, int number) {
-  const auto name = fmt::format("victim-{}", number);
-  const auto file = testbed.directory() / name;
-  testbed::replace_file(file, "8Mi");
-  crowd.add_victim(name, file);
-  std::optional<Path> path;
-  {
-    testbed::Agent agent{testbed, agent_options(Variant::fast, std::string(Crowd::thresholds))};
-    agent.wait_for_pods(others + 1);
-    std::this_thread::sleep_for(500ms);  // what its start stirred up is over
-    const testbed::TracedCalls traced{agent.process().pid()};
-    testbed::replace_file(file, Crowd::growth);
-    const auto cleanup = agent.events().wait_for(Event::CLEANUP_DONE, "default/" + name, 60s);
-    path = path_of(traced.all(), times_of(cleanup));
-  }
-  crowd.remove(name);
+Path evict_one(testbed::Testbed& testbed, Crowd& crowd) {
+  const Crowd::Victim victim{crowd};
+  testbed::Agent agent{testbed, agent_options(Variant::fast, std::string(Crowd::thresholds))};
+  victim.wait_until_known(agent);
+  const testbed::TracedCalls traced{agent.process().pid()};
+  const auto cleanup = victim.grow(agent);
+  const auto path = path_of(traced.all(), times_of(cleanup));
   if (!path) testbed::fail("no process was signalled by evictd itself");
   return *path;
 }
@@ -65,11 +54,20 @@ struct Values {
     if (stage.instructions) instructions.push_back(static_cast<double>(*stage.instructions));
     gaps.push_back(static_cast<double>(stage.longest_gap.count()) / 1e3);
   }
-  [[nodiscard]] PathResult::Stage summary() const {
-    PathResult::Stage stage{.calls = summarize(calls), .opened = summarize(opened), .listed = summarize(listed)};
-    if (!instructions.empty()) stage.instructions = summarize(instructions);
-    stage.longest_gap_us = summarize(gaps);
-    return stage;
+  /// Of a stage of all evictions at one size.
+  [[nodiscard]] Row figures(std::size_t pods, std::string_view until) const {
+    constexpr std::string_view two = "{median:.0f}/{max:.0f}";
+    Row row{{"", "pods", pods},
+            {"", "until", until},
+            {"calls", "calls", summarize(calls), two},
+            {"opened", "opened", summarize(opened), two},
+            {"listed", "listed", summarize(listed), two}};
+    if (instructions.empty())
+      row.emplace_back("", "instructions", "not told");
+    else
+      row.emplace_back("instructions", "instructions", summarize(instructions), "{median:.0f}");
+    row.emplace_back("longestGapUs", "longest gap us", summarize(gaps), two);
+    return row;
   }
 
   std::vector<double> calls, opened, listed, instructions, gaps;
@@ -88,34 +86,23 @@ PathStage together(const Path& path) {
   return all;
 }
 
-PathResult measure_at(std::size_t pods, int evictions) {
+/// A row for each stage, and one for all.
+std::vector<Row> measure_at(std::size_t pods, int evictions) {
   testbed::Testbed testbed{{.start_containerd = false}};
-  const auto others = pods - 1;
-  Crowd crowd{testbed, others};
+  Crowd crowd{testbed, pods - 1};
   crowd.leave_free(Crowd::free_memory);
   std::array<Values, path_stages.size()> values;
   Values all;
   for (int number = 1; number <= evictions; ++number) {
-    const auto path = evict_one(testbed, crowd, others, number);
+    const auto path = evict_one(testbed, crowd);
     for (std::size_t i = 0; i < path.size(); ++i) values[i].add(path[i]);
     all.add(together(path));
     progress(fmt::format("{} pods, eviction {}/{}: {} system calls", pods, number, evictions, together(path).calls));
   }
-  PathResult result{.pods = pods, .together = all.summary()};
-  for (std::size_t i = 0; i < values.size(); ++i) result.stages[i] = values[i].summary();
-  return result;
-}
-
-json::object as_json(const PathResult::Stage& stage) {
-  const auto numbers = [](const Summary& s) {
-    return json::object{{"median", s.median}, {"p90", s.p90}, {"max", s.max}};
-  };
-  json::object object{{"calls", numbers(stage.calls)},
-                      {"opened", numbers(stage.opened)},
-                      {"listed", numbers(stage.listed)},
-                      {"longestGapUs", numbers(stage.longest_gap_us)}};
-  if (stage.instructions) object["instructions"] = numbers(*stage.instructions);
-  return object;
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < values.size(); ++i) rows.push_back(values[i].figures(pods, path_stages[i]));
+  rows.push_back(all.figures(pods, "all"));
+  return rows;
 }
 
 }  // namespace
@@ -141,41 +128,24 @@ std::optional<Path> path_of(std::span<const testbed::TracedCall> calls, const Pa
   return path;
 }
 
-std::vector<PathResult> measure_path(const PathOptions& options) {
-  std::vector<PathResult> results;
-  for (const auto pods : options.pods) results.push_back(measure_at(pods, options.evictions));
-  return results;
-}
-
-std::string path_table(const std::vector<PathResult>& results, const PathOptions& options) {
-  constexpr std::string_view row = "{:>5} {:<10} {:>12} {:>12} {:>12} {:>14} {:>16}\n";
-  auto table = fmt::format(
-      "From evictd's wake-up to its first signal, median/max of {} evictions at each size. The runtime is a stand-in.\n"
-      "evictd is traced, so a gap between two calls includes some microseconds of that.\n\n",
-      options.evictions);
-  table += fmt::format(row, "pods", "until", "calls", "opened", "listed", "instructions", "longest gap us");
-  const auto two = [](const Summary& s) { return fmt::format("{:.0f}/{:.0f}", s.median, s.max); };
-  const auto add = [&](std::size_t pods, std::string_view name, const PathResult::Stage& stage) {
-    table += fmt::format(row, pods, name, two(stage.calls), two(stage.opened), two(stage.listed),
-                         stage.instructions ? fmt::format("{:.0f}", stage.instructions->median) : "not told",
-                         two(stage.longest_gap_us));
-  };
-  for (const auto& result : results) {
-    for (std::size_t i = 0; i < path_stages.size(); ++i) add(result.pods, path_stages[i], result.stages[i]);
-    add(result.pods, "all", result.together);
+Report measure_path(const PathOptions& options) {
+  std::vector<Row> all;
+  std::vector<Row> results;
+  for (const auto pods : options.pods) {
+    const auto rows = measure_at(pods, options.trials);
+    all.insert(all.end(), rows.begin(), rows.end());
+    boost::json::object stages;
+    for (std::size_t i = 0; i < path_stages.size(); ++i) stages[path_stages[i]] = json_of(rows[i]);
+    results.push_back({{"pods", pods}, {"stages", stages}, {"all", json_of(rows.back())}});
   }
-  return table;
-}
-
-std::string path_json(const std::vector<PathResult>& results) {
-  json::array rows;
-  for (const auto& result : results) {
-    json::object stages;
-    for (std::size_t i = 0; i < path_stages.size(); ++i) stages[path_stages[i]] = as_json(result.stages[i]);
-    rows.push_back(
-        json::object{{"pods", result.pods}, {"stages", std::move(stages)}, {"all", as_json(result.together)}});
-  }
-  return json::serialize(json::object{{"bench", "path"}, {"results", std::move(rows)}});
+  auto report = report_of("path", "", results);
+  report.text = fmt::format(
+                    "From evictd's wake-up to its first signal, median/max of {} evictions at each size. The runtime "
+                    "is a stand-in.\nevictd is traced, so a gap between two calls includes some microseconds of "
+                    "that.\n\n",
+                    options.trials) +
+                table_of(all);
+  return report;
 }
 
 }  // namespace bench

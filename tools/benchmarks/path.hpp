@@ -5,11 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "benchmarks/statistics.hpp"
 #include "testbed/traced_calls.hpp"
 
 namespace bench {
@@ -36,32 +33,5 @@ using Path = std::array<PathStage, path_stages.size()>;
 /// Of the calls those from the wake-up on, with the one by which it was learnt, to the first signal. Absent where no
 /// process was signalled.
 [[nodiscard]] std::optional<Path> path_of(std::span<const testbed::TracedCall> calls, const PathTimes& times);
-
-struct PathOptions {
-  std::vector<std::size_t> pods{5, 110};
-  int evictions = 5;  ///< at each size, each by an evictd of its own
-};
-
-/// Of all evictions at one size.
-struct PathResult {
-  struct Stage {
-    Summary calls{};
-    Summary opened{};
-    Summary listed{};
-    std::optional<Summary> instructions{};
-    Summary longest_gap_us{};
-  };
-
-  std::size_t pods = 0;
-  std::array<Stage, path_stages.size()> stages{};
-  Stage together{};
-};
-
-/// Counts what evictd does between its wake-up and its first signal, by ptrace(2) and perf_event_open(2). Traced it is
-/// slower by far, so no times are told but the gaps. Real cgroups, and a stand-in for the runtime.
-[[nodiscard]] std::vector<PathResult> measure_path(const PathOptions& options);
-
-[[nodiscard]] std::string path_table(const std::vector<PathResult>& results, const PathOptions& options);
-[[nodiscard]] std::string path_json(const std::vector<PathResult>& results);
 
 }  // namespace bench

@@ -35,7 +35,9 @@ std::string name_in(const std::string& status) {
 ProcessCost cost_of(pid_t process) {
   ProcessCost cost;
   const auto directory = std::filesystem::path("/proc") / std::to_string(process);
-  cost.resident_bytes = field(testbed::read_file(directory / "status"), "VmRSS") * 1024;
+  const auto memory = testbed::read_file(directory / "status");
+  cost.resident_bytes = field(memory, "VmRSS") * 1024;
+  cost.anonymous_bytes = field(memory, "RssAnon") * 1024;
   for (const auto& thread : std::filesystem::directory_iterator(directory / "task")) {
     const auto status = testbed::try_read_file(thread.path() / "status");
     const auto schedule = testbed::try_read_file(thread.path() / "schedstat");
@@ -43,6 +45,7 @@ ProcessCost cost_of(pid_t process) {
     const auto wakeups = field(*status, "voluntary_ctxt_switches");
     const std::chrono::nanoseconds cpu{std::atoll(schedule->c_str())};
     const bool is_reactor = thread.path().filename() == std::to_string(process);
+    ++cost.threads;
     cost.wakeups += wakeups;
     cost.wakeups_of[is_reactor ? "reactor" : name_in(*status)] += wakeups;
     cost.cpu += cpu;

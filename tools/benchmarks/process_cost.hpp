@@ -16,6 +16,8 @@ struct ProcessCost {
   std::int64_t reactor_wakeups = 0;
   std::map<std::string, std::int64_t> wakeups_of;  ///< by the name of the thread; of threads of one name together
   std::int64_t resident_bytes = 0;                 ///< VmRSS, as of now
+  std::int64_t anonymous_bytes = 0;                ///< of it, what is no file's: what it has allocated
+  int threads = 0;
 };
 
 [[nodiscard]] ProcessCost cost_of(pid_t process);

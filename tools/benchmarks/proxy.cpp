@@ -1,15 +1,15 @@
-#include "benchmarks/proxy.hpp"
-
 #include <fmt/format.h>
 
 #include <array>
-#include <boost/json.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <iterator>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "benchmarks/benches.hpp"
+#include "benchmarks/statistics.hpp"
 #include "core/pod.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/calls.hpp"
@@ -20,7 +20,6 @@
 
 namespace bench {
 
-namespace json = boost::json;
 namespace cri = runtime::v1;
 
 namespace {
@@ -70,7 +69,7 @@ double milliseconds_of(const Kind& kind, const Calls& calls) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-ProxiedCall measure(const Kind& kind, const Calls& directly, const Calls& through, int calls) {
+Row measure(const Kind& kind, const Calls& directly, const Calls& through, int calls) {
   constexpr int warm_up = 20;  // connections, caches
   std::vector<double> direct;
   std::vector<double> proxied;
@@ -80,16 +79,23 @@ ProxiedCall measure(const Kind& kind, const Calls& directly, const Calls& throug
     direct.push_back(times[0]);
     proxied.push_back(times[1]);
   }
-  return {.name = kind.name, .direct = summarize(std::move(direct)), .proxied = summarize(std::move(proxied))};
-}
-
-json::object summary_json(const Summary& summary) {
-  return {{"medianMs", summary.median}, {"p90Ms", summary.p90}, {"maxMs", summary.max}};
+  const auto without = summarize(std::move(direct));
+  const auto with = summarize(std::move(proxied));
+  const Summary more{.median = with.median - without.median, .p90 = with.p90 - without.p90};
+  const auto object = [](const Summary& of) {
+    return json_of({{"medianMs", of.median}, {"p90Ms", of.p90}, {"maxMs", of.max}});
+  };
+  return {{"call", "call", kind.name},
+          {"direct", "directly", object(without), "{medianMs:.2f} / {p90Ms:.2f}"},
+          {"proxied", "by the proxy", object(with), "{medianMs:.2f} / {p90Ms:.2f}"},
+          {"", "more", more, "{median:.2f} / {p90:.2f}"},
+          {"", "ratio", with.median / without.median, "{:.2f}"},
+          {"", "at p90", with.p90 / without.p90, "{:.2f}"}};
 }
 
 }  // namespace
 
-std::vector<ProxiedCall> measure_proxy(const ProxyOptions& options) {
+Report measure_proxy(const ProxyOptions& options) {
   testbed::Testbed testbed{{.node = {.memory_limit = std::int64_t{1} << 30}}};
   testbed::Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 50Mi}"}};
   testbed::CriProxy proxy{testbed, {.undecided = "reject"}};  // so what passes was decided on
@@ -98,31 +104,13 @@ std::vector<ProxiedCall> measure_proxy(const ProxyOptions& options) {
     container =
         proxy.cri().run_pod({.name = fmt::format("pod-{}", i), .containers = {{.args = {"hold", "1Mi"}}}}).container();
 
-  std::vector<ProxiedCall> results;
+  std::vector<Row> rows;
   for (const auto& kind : kinds_of_calls(testbed.node(), container))
-    results.push_back(measure(kind, testbed.cri().calls(), proxy.cri().calls(), options.calls));
-  return results;
-}
-
-std::string proxy_table(const std::vector<ProxiedCall>& calls, const ProxyOptions& options) {
-  auto table = fmt::format(
-      "{} calls each way in turn, one after the other; {} pods. Milliseconds, median / p90.\n\n"
-      "{:<24}{:>17}{:>17}{:>17}{:>9}{:>9}\n",
-      options.calls, options.pods, "call", "directly", "by the proxy", "more", "ratio", "at p90");
-  for (const auto& [name, direct, proxied] : calls)
-    fmt::format_to(std::back_inserter(table),
-                   "{:<24}{:>9.2f} /{:>6.2f}{:>9.2f} /{:>6.2f}{:>9.2f} /{:>6.2f}{:>9.2f}{:>9.2f}\n", name,
-                   direct.median, direct.p90, proxied.median, proxied.p90, proxied.median - direct.median,
-                   proxied.p90 - direct.p90, proxied.median / direct.median, proxied.p90 / direct.p90);
-  return table;
-}
-
-std::string proxy_json(const std::vector<ProxiedCall>& calls, const ProxyOptions& options) {
-  json::array rows;
-  for (const auto& [name, direct, proxied] : calls)
-    rows.push_back(json::object{{"call", name}, {"direct", summary_json(direct)}, {"proxied", summary_json(proxied)}});
-  return json::serialize(
-      json::object{{"bench", "proxy"}, {"calls", options.calls}, {"pods", options.pods}, {"results", std::move(rows)}});
+    rows.push_back(measure(kind, testbed.cri().calls(), proxy.cri().calls(), options.trials));
+  return report_of("proxy",
+                   fmt::format("{} calls each way in turn, one after the other; {} pods. Milliseconds, median / p90.",
+                               options.trials, options.pods),
+                   rows, {{"calls", options.trials}, {"pods", options.pods}});
 }
 
 }  // namespace bench

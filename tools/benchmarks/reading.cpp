@@ -1,30 +1,29 @@
-#include "benchmarks/reading.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
+#include "benchmarks/benches.hpp"
 #include "benchmarks/scene.hpp"
 #include "benchmarks/statistics.hpp"
+#include "benchmarks/variant.hpp"
 #include "testbed/agent.hpp"
+#include "testbed/cgroup_host.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
 
 namespace bench {
 
-namespace json = boost::json;
 using namespace std::chrono_literals;
 
 namespace {
@@ -32,26 +31,36 @@ namespace {
 constexpr std::int64_t reading_threshold = 300 * mebi;
 constexpr auto reading_time = 15s;
 
+/// How fast a pod read files while nothing was short.
+struct Reading {
+  std::vector<double> mib_per_second{};   ///< of each run
+  std::vector<double> stalled_percent{};  ///< of its time, in which it waited for memory (PSI)
+  std::uint64_t spurious = 0;             ///< wake-ups for nothing, of all runs
+};
+
+/// Beside an evictd of the variant.
+struct ReadingRuns {
+  Variant variant = Variant::fast;
+  Reading filling{};  ///< until the node is full of file cache
+  Reading full{};
+};
+
 /// A pod that does nothing but read files.
 struct Reader {
-  explicit Reader(Scene& scene) : node{scene.testbed().node()}, files{scene.testbed().directory() / "files"} {
-    std::filesystem::create_directory(files);
-    testbed::PodSpec spec{.name = "reader", .containers = {{.args = {"stream", "/files"}}}};
-    spec.containers[0].mounts.push_back({.host_path = files, .container_path = "/files"});
-    cgroup = node.memory_directory(scene.testbed().cri().run_pod(spec).cgroup);
-  }
-  [[nodiscard]] std::int64_t bytes() const { return testbed::read_number(files / "load.read"); }
+  explicit Reader(Scene& scene)
+      : node{scene.testbed().node()},
+        pod{scene.testbed(), {.name = "reader", .containers = {{.args = {"stream", OwnPod::mount}}}}} {}
+  [[nodiscard]] std::int64_t bytes() const { return testbed::read_number(pod.directory() / "load.read"); }
   [[nodiscard]] bool has_filled_node() const { return node.memory_usage() > Scene::node_memory - 32 * mebi; }
   /// µs in which it waited for memory. (PSI, "some")
   [[nodiscard]] std::int64_t stalled() const {
-    const auto text = testbed::read_file(cgroup / "memory.pressure");
+    const auto text = testbed::read_file(pod.cgroup() / "memory.pressure");
     return std::atoll(text.c_str() + text.find("total=") + std::strlen("total="));
   }
-  void freeze(bool frozen) const { testbed::write_file(cgroup / "cgroup.freeze", frozen ? "1" : "0"); }
+  void freeze(bool frozen) const { testbed::write_file(pod.cgroup() / "cgroup.freeze", frozen ? "1" : "0"); }
 
   testbed::NodeCgroup& node;
-  std::filesystem::path files;
-  std::filesystem::path cgroup{};
+  OwnPod pod;
 };
 
 std::uint64_t spurious_trips(const testbed::Agent& agent) {
@@ -63,7 +72,7 @@ std::uint64_t spurious_trips(const testbed::Agent& agent) {
 
 /// Nobody should be evicted for file cache that is read once.
 void check_runs(const Reader& reader, testbed::Agent& agent) {
-  if (std::filesystem::exists(reader.cgroup)) return;
+  if (std::filesystem::exists(reader.pod.cgroup())) return;
   std::string told;
   for (const auto& event : agent.events().all()) told += "\n" + event.message();
   testbed::fail("the reader is gone; evictd told:" + told);
@@ -100,56 +109,55 @@ void run_once(const Reader& reader, Scene& scene, ReadingRuns& result) {
 
 double median_of(const Reading& reading) { return summarize(reading.mib_per_second).median; }
 
+/// `last`: the last variant's, for comparison.
+Row figures(const ReadingRuns& of, const char* node, const Reading& reading, const Reading& last) {
+  return {{"", "", name(of.variant)},
+          {"", "node", node},
+          {"", "runs", reading.mib_per_second.size()},
+          {"mibPerSecond", "MiB/s, median", reading.mib_per_second, "{median:.0f}"},
+          {"", "least", reading.mib_per_second, "{least:.0f}"},
+          {"", "most", reading.mib_per_second, "{max:.0f}"},
+          {"ratioOfMedians", "x", median_of(reading) / median_of(last), "{:.3f}"},
+          {"stalledPercent", "stalled", reading.stalled_percent, "{median:.2f} %"},
+          {"spurious", "spurious", reading.spurious}};
+}
+
 }  // namespace
 
-std::vector<ReadingRuns> measure_reading(int runs) {
+Report measure_reading(const ReadingOptions& options) {
+  if (!testbed::cgroup_host().v2)
+    testbed::fail("a tripwire is cgroup v2's, and this machine has its memory on v1: see tools/vm/run");
   std::vector<ReadingRuns> results{{.variant = Variant::fast}, {.variant = Variant::sampler}};
   Scene scene{reading_threshold};
   const Reader reader{scene};
   testbed::wait_until("the node is full of file cache", 2min, [&] { return reader.has_filled_node(); });
-  for (int round = 1; round <= runs; ++round) {
+  for (int round = 1; round <= options.trials; ++round) {
     for (auto& result : results) {
       run_once(reader, scene, result);
-      progress(fmt::format("run {}/{}, {}: {:.0f} MiB/s while the node fills, {:.0f} once it is full", round, runs,
-                           name(result.variant), result.filling.mib_per_second.back(),
+      progress(fmt::format("run {}/{}, {}: {:.0f} MiB/s while the node fills, {:.0f} once it is full", round,
+                           options.trials, name(result.variant), result.filling.mib_per_second.back(),
                            result.full.mib_per_second.back()));
     }
     std::ranges::reverse(results);  // nobody is always the second one
   }
   std::ranges::sort(results, {}, &ReadingRuns::variant);
-  return results;
-}
 
-std::string reading_table(const std::vector<ReadingRuns>& results) {
-  auto table = fmt::format(
+  std::vector<Row> filling;
+  std::vector<Row> full;
+  std::vector<Row> results_of_both;
+  for (const auto& result : results) {
+    filling.push_back(figures(result, "filling", result.filling, results.back().filling));
+    full.push_back(figures(result, "full", result.full, results.back().full));
+    results_of_both.push_back(
+        {{"variant", name(result.variant)}, {"filling", json_of(filling.back())}, {"full", json_of(full.back())}});
+  }
+  auto report = report_of("reading", "", results_of_both);
+  filling.insert(filling.end(), full.begin(), full.end());
+  report.text =
       "A pod reads files on a node of 1 GiB: while their cache fills the node, and once it is full. x: times the last "
-      "one's\nmedian. Stalled: by PSI, the median of what the pod waited for memory.\n\n"
-      "{:<16}{:<9}{:>5}{:>16}{:>8}{:>8}{:>9}{:>11}{:>11}\n",
-      "", "node", "runs", "MiB/s, median", "least", "most", "x", "stalled", "spurious");
-  const auto add = [&](const ReadingRuns& of, std::string_view node, const Reading& reading, const Reading& last) {
-    const auto [least, most] = std::ranges::minmax(reading.mib_per_second);
-    fmt::format_to(std::back_inserter(table), "{:<16}{:<9}{:>5}{:>16.0f}{:>8.0f}{:>8.0f}{:>9.3f}{:>9.2f} %{:>11}\n",
-                   name(of.variant), node, reading.mib_per_second.size(), median_of(reading), least, most,
-                   median_of(reading) / median_of(last), summarize(reading.stalled_percent).median, reading.spurious);
-  };
-  for (const auto& result : results) add(result, "filling", result.filling, results.back().filling);
-  for (const auto& result : results) add(result, "full", result.full, results.back().full);
-  return table;
-}
-
-std::string reading_json(const std::vector<ReadingRuns>& results) {
-  const auto object = [](const Reading& reading, const Reading& last) {
-    return json::object{{"mibPerSecond", json::value_from(reading.mib_per_second)},
-                        {"ratioOfMedians", median_of(reading) / median_of(last)},
-                        {"stalledPercent", json::value_from(reading.stalled_percent)},
-                        {"spurious", reading.spurious}};
-  };
-  json::array rows;
-  for (const auto& result : results)
-    rows.push_back(json::object{{"variant", name(result.variant)},
-                                {"filling", object(result.filling, results.back().filling)},
-                                {"full", object(result.full, results.back().full)}});
-  return json::serialize(json::object{{"bench", "reading"}, {"results", std::move(rows)}});
+      "one's\nmedian. Stalled: by PSI, the median of what the pod waited for memory.\n\n" +
+      table_of(filling);
+  return report;
 }
 
 }  // namespace bench

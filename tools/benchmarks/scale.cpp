@@ -1,82 +1,81 @@
-#include "benchmarks/scale.hpp"
-
 #include <fmt/format.h>
 
-#include <boost/json.hpp>
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "benchmarks/benches.hpp"
 #include "benchmarks/crowd.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/process_cost.hpp"
 #include "benchmarks/scene.hpp"
+#include "benchmarks/statistics.hpp"
 #include "benchmarks/variant.hpp"
 #include "testbed/agent.hpp"
-#include "testbed/files.hpp"
 #include "testbed/testbed.hpp"
 
 namespace bench {
 
 namespace fs = std::filesystem;
-namespace json = boost::json;
 using namespace std::chrono_literals;
 using evictd::v1::Event;
 
 namespace {
 
-double milliseconds(std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1e6; }
-
-struct Eviction {
-  double observed_ms;  // since the wake-up, as all but the last
-  double measured_ms;
-  double decided_ms;
-  double killed_ms;
-  double written_down_ms;  // since the first kill
-  double cpu_ms;
+/// What evictd takes on a node with so many pods.
+struct ScaleResult {
+  std::size_t pods = 0;
+  std::vector<double> decided_ms{};       ///< wake-up to decision
+  std::vector<double> killed_ms{};        ///< wake-up to the first kill
+  std::vector<double> written_down_ms{};  ///< the first kill to when the pod was read for `explain`; < 0: before it
+  /// CPU time of all its threads from before the crossing until the cleanup is done.
+  std::vector<double> eviction_cpu_ms{};
+  double quiet_pass_cpu_us = 0;  ///< CPU time of a look at the node that finds nothing to do
+  double list_cpu_ms = 0;        ///< the reactor's CPU time for a list in which nothing is new
+  double idle_passes = 0;        ///< a second: a busy machine's stalls make evictd look, too
+  double idle_wakeups = 0;       ///< a second, of all its threads
+  double idle_reactor_wakeups = 0;
+  std::map<std::string, double> idle_wakeups_of{};  ///< a second, by the name of the thread
+  double idle_cpu_percent = 0;                      ///< of one processor
+  double idle_reactor_cpu_percent = 0;
+  double resident_mib = 0;
+  double busiest_turn_ms = 0;  ///< the most processor time of a turn, from evictd's start until the last eviction
 };
 
 /// What is told of the pod's end was read so long after the kill.
 double written_down(testbed::Agent& agent, const std::string& pod) {
   const auto told = agent.events().wait_for(Event::EXPLAINED, pod, 60s);
-  const auto& before = told.explained().snapshot().taken_before_kill();
-  return -milliseconds(std::chrono::seconds{before.seconds()} + std::chrono::nanoseconds{before.nanos()});
+  return -milliseconds(told.explained().snapshot().taken_before_kill());
 }
 
-Eviction evict_one(testbed::Testbed& testbed, Crowd& crowd, testbed::Agent& agent, std::size_t others, int number) {
-  const auto name = fmt::format("victim-{}", number);
-  const auto file = testbed.directory() / name;
-  testbed::replace_file(file, "8Mi");
-  crowd.add_victim(name, file);
-  agent.wait_for_pods(others + 1);
-  std::this_thread::sleep_for(500ms);  // what the pod's start stirred up is over
-
+void evict_one(Crowd& crowd, testbed::Agent& agent, ScaleResult& result, const std::string& which) {
+  const Crowd::Victim victim{crowd};
+  victim.wait_until_known(agent);
   const auto before = cost_of(agent.process().pid());
-  testbed::replace_file(file, Crowd::growth);
-  const auto cleanup = agent.events().wait_for(Event::CLEANUP_DONE, "default/" + name, 60s);
+  const auto cleanup = victim.grow(agent);
   const auto after = cost_of(agent.process().pid());
-  crowd.remove(name);
-  agent.wait_for_pods(others);
 
   const auto stages = stages_of(cleanup);
   const auto since = [&](std::optional<Nanoseconds> time) {
-    return milliseconds(std::chrono::nanoseconds(time.value_or(*stages.woken) - *stages.woken));
+    return milliseconds(time.value_or(*stages.woken) - *stages.woken);
   };
   const auto stage = [&](const char* name) { return static_cast<double>(cleanup.stages().at(name)) / 1e3; };
-  return {.observed_ms = stage("observed"),
-          .measured_ms = stage("measured"),
-          .decided_ms = since(stages.decided),
-          .killed_ms = since(stages.killed),
-          .written_down_ms = written_down(agent, "default/" + name),
-          .cpu_ms = milliseconds(after.cpu - before.cpu)};
+  result.decided_ms.push_back(since(stages.decided));
+  result.killed_ms.push_back(since(stages.killed));
+  result.written_down_ms.push_back(written_down(agent, victim.key()));
+  result.eviction_cpu_ms.push_back(milliseconds((after.cpu - before.cpu).count()));
+  progress(fmt::format("{}: observed after {:.2f} ms, measured {:.2f} ms, decided {:.2f} ms, killed {:.2f} ms", which,
+                       stage("observed"), stage("measured"), result.decided_ms.back(), result.killed_ms.back()));
 }
 
 /// Used within so many seconds, in percent of a processor.
-double percent(std::chrono::nanoseconds used, int seconds) { return milliseconds(used) / (10.0 * seconds); }
+double percent(std::chrono::nanoseconds used, int seconds) { return milliseconds(used.count()) / (10.0 * seconds); }
 
 /// Nobody is connected to the API meanwhile, as on most nodes at most times; how often it looked is asked afterwards,
 /// for all the time since its start.
@@ -107,7 +106,7 @@ double list_cpu_ms(Crowd& crowd, testbed::Agent& agent) {
     const auto before = cost_of(agent.process().pid());
     crowd.have_listed();
     std::this_thread::sleep_for(1s);
-    each.push_back(milliseconds(cost_of(agent.process().pid()).reactor_cpu - before.reactor_cpu));
+    each.push_back(milliseconds((cost_of(agent.process().pid()).reactor_cpu - before.reactor_cpu).count()));
   }
   return summarize(std::move(each)).median;
 }
@@ -129,7 +128,8 @@ double quiet_pass_cpu_us(testbed::Testbed& testbed, const RunDirectory& run, std
     const auto after = cost_of(agent.process().pid());
     const auto looked = agent.status().passes() - passes;
     if (looked > 0)
-      each.push_back(milliseconds(after.reactor_cpu - before.reactor_cpu) * 1000 / static_cast<double>(looked));
+      each.push_back(static_cast<double>((after.reactor_cpu - before.reactor_cpu).count()) / 1e3 /
+                     static_cast<double>(looked));
   }
   return summarize(std::move(each)).median;
 }
@@ -141,10 +141,6 @@ ScaleResult measure_at(std::size_t pods, const ScaleOptions& options) {
   crowd.leave_free(Crowd::free_memory);
   progress(fmt::format("{} pods are there", pods));
   ScaleResult result{.pods = pods};
-  std::vector<double> decided;
-  std::vector<double> killed;
-  std::vector<double> written_down;
-  std::vector<double> cpu;
   {
     fs::create_directory(testbed.directory() / "thresholds.d");  // as the package does: there it is watched
     auto started = agent_options(Variant::fast, std::string(Crowd::thresholds));
@@ -153,25 +149,10 @@ ScaleResult measure_at(std::size_t pods, const ScaleOptions& options) {
     testbed::Agent agent{testbed, started};
     measure_idle(agent, started, options.idle_seconds, pods, result);
     result.list_cpu_ms = list_cpu_ms(crowd, agent);
-    for (int number = 1; number <= options.evictions; ++number) {
-      const auto eviction = evict_one(testbed, crowd, agent, pods, number);
-      decided.push_back(eviction.decided_ms);
-      killed.push_back(eviction.killed_ms);
-      written_down.push_back(eviction.written_down_ms);
-      cpu.push_back(eviction.cpu_ms);
-      progress(fmt::format(
-          "{} pods, eviction {}/{}: observed after {:.2f} ms, measured {:.2f} ms, decided {:.2f} ms, killed {:.2f} ms",
-          pods, number, options.evictions, eviction.observed_ms, eviction.measured_ms, eviction.decided_ms,
-          eviction.killed_ms));
-    }
-    const auto busiest = agent.status().reactor().busiest_turn();
-    result.busiest_turn_ms =
-        milliseconds(std::chrono::seconds{busiest.seconds()} + std::chrono::nanoseconds{busiest.nanos()});
+    for (int number = 1; number <= options.trials; ++number)
+      evict_one(crowd, agent, result, fmt::format("{} pods, eviction {}/{}", pods, number, options.trials));
+    result.busiest_turn_ms = milliseconds(agent.status().reactor().busiest_turn());
   }
-  result.decided_ms = summarize(std::move(decided));
-  result.killed_ms = summarize(std::move(killed));
-  result.written_down_ms = summarize(std::move(written_down));
-  result.eviction_cpu_ms = summarize(std::move(cpu));
   result.quiet_pass_cpu_us = quiet_pass_cpu_us(testbed, run, pods);
   return result;
 }
@@ -184,68 +165,49 @@ std::string by_thread(const ScaleResult& result) {
   return text;
 }
 
+Row at_work(const ScaleResult& of) {
+  constexpr std::string_view three = "{median:.2f}/{p90:.2f}/{max:.2f}";
+  return {{"pods", "pods", of.pods},
+          {"decidedMs", "decided ms", summarize(of.decided_ms), three},
+          {"killedMs", "killed ms", summarize(of.killed_ms), three},
+          {"writtenDownMs", "written down ms", summarize(of.written_down_ms), three},
+          {"evictionCpuMs", "CPU of all ms", summarize(of.eviction_cpu_ms), three},
+          {"quietPassCpuUs", "quiet pass", of.quiet_pass_cpu_us, "{:.0f} us"},
+          {"listCpuMs", "a list", of.list_cpu_ms, "{:.1f} ms"},
+          {"busiestTurnMs", "busiest turn", of.busiest_turn_ms, "{:.1f} ms"}};
+}
+
+Row at_rest(const ScaleResult& of) {
+  return {{"", "pods", of.pods},
+          {"idlePassesPerSecond", "passes", of.idle_passes, "{:.2f}"},
+          {"idleWakeupsPerSecond", "wake-ups", of.idle_wakeups, "{:.2f}"},
+          {"idleReactorWakeupsPerSecond", "of reactor", of.idle_reactor_wakeups, "{:.2f}"},
+          {"idleCpuPercent", "CPU %", of.idle_cpu_percent, "{:.3f}"},
+          {"idleReactorCpuPercent", "of reactor %", of.idle_reactor_cpu_percent, "{:.3f}"},
+          {"residentMiB", "RSS MiB", of.resident_mib, "{:.1f}"},
+          {"idleWakeupsPerSecondByThread", of.idle_wakeups_of},
+          {"", "wake-ups by thread", by_thread(of)}};
+}
+
 }  // namespace
 
-std::vector<ScaleResult> measure_scale(const ScaleOptions& options) {
-  std::vector<ScaleResult> results;
-  for (const auto pods : options.pods) results.push_back(measure_at(pods, options));
-  return results;
-}
-
-std::string scale_table(const std::vector<ScaleResult>& results, const ScaleOptions& options) {
-  const auto three = [](const Summary& s) { return fmt::format("{:.2f}/{:.2f}/{:.2f}", s.median, s.p90, s.max); };
-  constexpr std::string_view work = "{:>5} {:>20} {:>20} {:>20} {:>22} {:>12} {:>9} {:>12}\n";
-  auto table = fmt::format(
-      "Evicting, median/p90/max of {} evictions at each size. The runtime is a stand-in. Written down: since the "
-      "kill.\n\n",
-      options.evictions);
-  table += fmt::format(work, "pods", "decided ms", "killed ms", "written down ms", "CPU of all ms", "quiet pass",
-                       "a list", "busiest turn");
-  for (const auto& result : results)
-    table +=
-        fmt::format(work, result.pods, three(result.decided_ms), three(result.killed_ms), three(result.written_down_ms),
-                    three(result.eviction_cpu_ms), fmt::format("{:.0f} us", result.quiet_pass_cpu_us),
-                    fmt::format("{:.1f} ms", result.list_cpu_ms), fmt::format("{:.1f} ms", result.busiest_turn_ms));
-
-  constexpr std::string_view rest = "{:>5} {:>10} {:>10} {:>12} {:>8} {:>14} {:>9}\n";
-  table += fmt::format("\nAt rest for {} s, a second.\n\n", options.idle_seconds);
-  table += fmt::format(rest, "pods", "passes", "wake-ups", "of reactor", "CPU %", "of reactor %", "RSS MiB");
-  const auto two = [](double value) { return fmt::format("{:.2f}", value); };
-  const auto three_places = [](double value) { return fmt::format("{:.3f}", value); };
-  for (const auto& result : results)
-    table += fmt::format(rest, result.pods, two(result.idle_passes), two(result.idle_wakeups),
-                         two(result.idle_reactor_wakeups), three_places(result.idle_cpu_percent),
-                         three_places(result.idle_reactor_cpu_percent), fmt::format("{:.1f}", result.resident_mib));
-  table += "\nThe wake-ups at rest by thread.\n\n";
-  for (const auto& result : results) table += fmt::format("{:>5} {}\n", result.pods, by_thread(result));
-  return table;
-}
-
-std::string scale_json(const std::vector<ScaleResult>& results) {
-  const auto three = [](const Summary& s) {
-    return json::object{{"median", s.median}, {"p90", s.p90}, {"max", s.max}};
-  };
-  json::array rows;
-  for (const auto& result : results) {
-    json::object threads;
-    for (const auto& [name, wakeups] : result.idle_wakeups_of) threads[name] = wakeups;
-    rows.push_back(json::object{{"pods", result.pods},
-                                {"decidedMs", three(result.decided_ms)},
-                                {"killedMs", three(result.killed_ms)},
-                                {"writtenDownMs", three(result.written_down_ms)},
-                                {"evictionCpuMs", three(result.eviction_cpu_ms)},
-                                {"quietPassCpuUs", result.quiet_pass_cpu_us},
-                                {"listCpuMs", result.list_cpu_ms},
-                                {"busiestTurnMs", result.busiest_turn_ms},
-                                {"idlePassesPerSecond", result.idle_passes},
-                                {"idleWakeupsPerSecond", result.idle_wakeups},
-                                {"idleReactorWakeupsPerSecond", result.idle_reactor_wakeups},
-                                {"idleReactorCpuPercent", result.idle_reactor_cpu_percent},
-                                {"idleCpuPercent", result.idle_cpu_percent},
-                                {"idleWakeupsPerSecondByThread", std::move(threads)},
-                                {"residentMiB", result.resident_mib}});
+Report measure_scale(const ScaleOptions& options) {
+  std::vector<Row> work;
+  std::vector<Row> rest;
+  std::vector<Row> results;
+  for (const auto pods : options.pods) {
+    const auto result = measure_at(pods, options);
+    work.push_back(at_work(result));
+    rest.push_back(at_rest(result));
+    results.push_back(work.back());
+    results.back().insert(results.back().end(), rest.back().begin(), rest.back().end());
   }
-  return json::serialize(json::object{{"bench", "scale"}, {"results", std::move(rows)}});
+  auto report = report_of("scale", "", results);
+  report.text = fmt::format(
+      "Evicting, median/p90/max of {} evictions at each size. The runtime is a stand-in. Written down: since the kill."
+      "\n\n{}\nAt rest for {} s, a second.\n\n{}",
+      options.trials, table_of(work), options.idle_seconds, table_of(rest));
+  return report;
 }
 
 }  // namespace bench

@@ -41,10 +41,7 @@ std::string Scene::thresholds() const {
   return fmt::format("evictionHard: {{memory.available: {}Mi}}", threshold_ / mebi);
 }
 
-std::int64_t Scene::level() {
-  const auto stat = testbed::read_file(testbed_.node().memory_directory() / "memory.stat");
-  return node_memory - threshold_ + inactive_file(stat);
-}
+std::int64_t Scene::level() { return node_memory - threshold_ + testbed_.node().memory_stat("inactive_file"); }
 
 bool Scene::calm_pods_run() {
   return std::ranges::all_of(calm_, [this](const auto& pod) { return testbed_.cri().is_running(pod); });
@@ -54,23 +51,32 @@ void Scene::wait_until_calm() {
   testbed::wait_until("the node's memory is back", 60s, [&] { return testbed_.node().memory_usage() < 128 * mebi; });
 }
 
-Victim::Victim(Scene& scene, const std::string& name, std::vector<std::string> load, std::string_view text)
-    : scene_{scene}, directory_{scene.testbed().directory() / name} {
+double Scene::left_mib(const Observer& observer) {
+  const auto most = std::ranges::max(observer.samples(), {}, &Sample::node).node;
+  // For a moment the kernel charges a little more than the limit.
+  return static_cast<double>(std::max<std::int64_t>(node_memory - most, 0)) / mebi;
+}
+
+OwnPod::OwnPod(testbed::Testbed& testbed, testbed::PodSpec spec, std::string_view told)
+    : testbed_{testbed}, directory_{testbed.directory() / spec.name} {
   std::filesystem::create_directory(directory_);
-  if (!text.empty()) tell(text);
-  std::ranges::replace(load, "FILE", "/control/word");
-  testbed::PodSpec spec{.name = name, .qos = QosClass::BestEffort, .containers = {{.args = std::move(load)}}};
-  spec.containers[0].mounts.push_back({.host_path = directory_, .container_path = "/control"});
-  pod_ = scene.testbed().cri().run_pod(spec);
+  if (!told.empty()) tell(told);
+  spec.containers[0].mounts.push_back({.host_path = directory_, .container_path = mount});
+  pod_ = testbed.cri().run_pod(spec);
 }
 
-Victim::~Victim() {
-  testbed::report_failure([&] { scene_.testbed().cri().remove(pod_); });
+OwnPod::OwnPod(testbed::Testbed& testbed, testbed::RunningPod pod, std::filesystem::path directory)
+    : testbed_{testbed}, directory_{std::move(directory)}, pod_{std::move(pod)} {}
+
+/// Its files as well: the node would go on holding them in its cache.
+OwnPod::~OwnPod() {
+  testbed::report_failure([&] {
+    testbed_.cri().remove(pod_);
+    std::filesystem::remove_all(directory_);
+  });
 }
 
-void Victim::tell(std::string_view text) const { testbed::replace_file(directory_ / "word", text); }
-
-std::filesystem::path Victim::cgroup() const { return scene_.testbed().node().memory_directory(pod_.cgroup); }
+void OwnPod::tell(std::string_view text) const { testbed::replace_file(directory_ / "word", text); }
 
 Stages stages_of(const evictd::v1::Event& cleanup) {
   const auto at = [&](const char* name) -> std::optional<Nanoseconds> {
@@ -82,6 +88,10 @@ Stages stages_of(const evictd::v1::Event& cleanup) {
           .decided = at("decided"),
           .killed = at("killed"),
           .cleanup = at("cleanup")};
+}
+
+double milliseconds(const google::protobuf::Duration& time) {
+  return static_cast<double>(time.seconds()) * 1e3 + static_cast<double>(time.nanos()) / 1e6;
 }
 
 void progress(std::string_view text) { fmt::print(stderr, "{}\n", text); }

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "benchmarks/floor.hpp"
+#include "benchmarks/observer.hpp"
 #include "benchmarks/variant.hpp"
 #include "testbed/pod_spec.hpp"
 #include "testbed/testbed.hpp"
@@ -39,6 +39,8 @@ class Scene {
   [[nodiscard]] const std::filesystem::path& runtime_directory() const { return run_.path; }
   /// Until the memory of an earlier victim is back.
   void wait_until_calm();
+  /// How much of the node's memory was free at the worst moment that was seen.
+  [[nodiscard]] static double left_mib(const Observer& observer);
 
  private:
   testbed::Testbed testbed_;
@@ -47,28 +49,41 @@ class Scene {
   std::vector<testbed::RunningPod> calm_;
 };
 
-/// A BestEffort pod that does as a file tells it. It is removed with this object.
-class Victim {
+/// A pod of one container with a directory of its own, in which a file tells it what to do. Both are removed with this
+/// object.
+class OwnPod {
  public:
-  /// `load`: with "FILE" where the file's path in the container belongs.
-  Victim(Scene& scene, const std::string& name, std::vector<std::string> load, std::string_view text);
-  ~Victim();
-  Victim(const Victim&) = delete;
+  // In the container.
+  static constexpr const char* mount = "/own";
+  static constexpr const char* word = "/own/word";
+
+  /// `told`: before it runs; empty: nothing.
+  OwnPod(testbed::Testbed& testbed, testbed::PodSpec spec, std::string_view told = "");
+  /// One that runs already.
+  OwnPod(testbed::Testbed& testbed, testbed::RunningPod pod, std::filesystem::path directory);
+  ~OwnPod();
+  OwnPod(const OwnPod&) = delete;
 
   void tell(std::string_view text) const;
+  /// For one that follows a size, in bytes.
+  void hold(std::int64_t bytes) const { tell(std::to_string(bytes)); }
+  /// Beside the sandbox's own process something runs in it.
+  [[nodiscard]] bool lives() const { return !testbed_.node().processes(pod_.container_cgroup()).empty(); }
   [[nodiscard]] const testbed::RunningPod& pod() const { return pod_; }
   [[nodiscard]] std::string key() const { return pod_.name_space + "/" + pod_.name; }
   /// In the memory hierarchy.
-  [[nodiscard]] std::filesystem::path cgroup() const;
+  [[nodiscard]] std::filesystem::path cgroup() const { return testbed_.node().memory_directory(pod_.cgroup); }
+  [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
 
  private:
-  Scene& scene_;
+  testbed::Testbed& testbed_;
   std::filesystem::path directory_;
   testbed::RunningPod pod_;
 };
 
 /// What evictd's own events say of the eviction, once it is cleaned up.
 [[nodiscard]] Stages stages_of(const evictd::v1::Event& cleanup);
+[[nodiscard]] double milliseconds(const google::protobuf::Duration& time);
 
 /// Says on stderr how far the bench is.
 void progress(std::string_view text);

@@ -13,4 +13,8 @@ Summary summarize(std::vector<double> values) {
   return {.median = median, .p90 = values[(count * 9 + 9) / 10 - 1], .max = values.back()};
 }
 
+void tag_invoke(boost::json::value_from_tag, boost::json::value& result, const Summary& summary) {
+  result = {{"median", summary.median}, {"p90", summary.p90}, {"max", summary.max}};
+}
+
 }  // namespace bench

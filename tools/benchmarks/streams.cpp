@@ -1,41 +1,39 @@
-#include "benchmarks/streams.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <boost/json.hpp>
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "benchmarks/benches.hpp"
 #include "benchmarks/crowd.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/scene.hpp"
+#include "benchmarks/statistics.hpp"
 #include "benchmarks/subscribers.hpp"
 #include "benchmarks/variant.hpp"
-#include "core/pod.hpp"
 #include "testbed/agent.hpp"
-#include "testbed/cgroup_host.hpp"
 #include "testbed/failure.hpp"
-#include "testbed/files.hpp"
 #include "testbed/testbed.hpp"
 
 namespace bench {
 
-namespace json = boost::json;
 using namespace std::chrono_literals;
 using evictd::v1::Event;
 
 namespace {
 
-constexpr std::int64_t threshold = 300 * mebi;
-constexpr std::int64_t free_memory = 600 * mebi;
-constexpr std::string_view growth = "450Mi";  // of the free memory: beyond the threshold, and not to the limit
-constexpr int evictions_at_once = 5;          // before the next situation has its turn
+constexpr std::size_t pods_of_streams = 10;
+constexpr std::int64_t streams_threshold = 300 * mebi;
+constexpr std::int64_t streams_free = 600 * mebi;
+constexpr std::string_view streams_growth = "450Mi";  // of the free memory: beyond the threshold, and not to the limit
+constexpr int evictions_at_once = 5;                  // before the next situation has its turn
 
 struct Times {
   std::vector<double> decided;
@@ -50,33 +48,14 @@ struct Counts {
   double missed = 0;
 };
 
-double milliseconds(Nanoseconds time) { return static_cast<double>(time) / 1e6; }
-
-/// The node's usage at which the threshold is met.
-std::int64_t level_of(testbed::Testbed& testbed) {
-  const bool v2 = testbed::cgroup_host().v2;
-  const auto node = testbed.node().memory_directory();
-  const auto limit = std::stoll(testbed::read_file(node / (v2 ? "memory.max" : "memory.limit_in_bytes")));
-  return limit - threshold + inactive_file(testbed::read_file(node / "memory.stat"));
-}
-
-void evict_one(testbed::Testbed& testbed, Crowd& crowd, testbed::Agent& agent, const StreamsOptions& options,
-               int number, Times& times) {
-  const auto name = fmt::format("victim-{}", number);
-  const auto file = testbed.directory() / name;
-  testbed::replace_file(file, "8Mi");
-  crowd.add_victim(name, file);
-  agent.wait_for_pods(options.pods + 1);
-  std::this_thread::sleep_for(500ms);  // what the pod's start stirred up is over
-
-  const auto level = level_of(testbed);
-  const auto pod = testbed.node().pod_cgroup(evictd::core::QosClass::BestEffort, name);
-  Observer observer{testbed.node().memory_directory(), testbed.node().memory_directory(pod)};
-  testbed::replace_file(file, growth);
-  const auto stages = stages_of(agent.events().wait_for(Event::CLEANUP_DONE, "default/" + name, 60s));
+void evict_one(testbed::Testbed& testbed, Crowd& crowd, testbed::Agent& agent, Times& times) {
+  const Crowd::Victim victim{crowd};
+  victim.wait_until_known(agent);
+  // The node's usage at which the threshold is met.
+  const auto level = crowd.node_memory() - streams_threshold + testbed.node().memory_stat("inactive_file");
+  Observer observer{testbed.node().memory_directory(), victim.cgroup()};
+  const auto stages = stages_of(victim.grow(agent, streams_growth));
   observer.stop();
-  crowd.remove(name);
-  agent.wait_for_pods(options.pods);
 
   const auto course = course_of(observer.samples(), level);
   if (!course.crossing || !stages.killed || !stages.decided) testbed::fail("the victim did not cross the threshold");
@@ -102,7 +81,7 @@ class Situation {
     const auto told = subscribers ? subscribers->read() : 0;
     const auto missed = subscribers ? subscribers->missed() : 0;
     for (int i = 0; i < count; ++i) {
-      evict_one(testbed, crowd, agent, options, ++number(), times_);
+      evict_one(testbed, crowd, agent, times_);
       progress(fmt::format("{}: decided after {:.2f} ms, killed {:.2f} ms, {:.2f} ms after the crossing", name_,
                            times_.decided.back(), times_.killed.back(), times_.crossing_to_kill.back()));
     }
@@ -114,23 +93,37 @@ class Situation {
     if (subscribers->lost() > 0) testbed::fail(fmt::format("{} subscribers were cut off", subscribers->lost()));
   }
 
-  [[nodiscard]] StreamsResult result() const {
-    return {.situation = name_,
-            .subscribers = subscribers_,
-            .events = counts_.events / counts_.seconds,
-            .told = counts_.told / counts_.seconds,
-            .missed = counts_.missed / counts_.seconds,
-            .decided_ms = summarize(times_.decided),
-            .killed_ms = summarize(times_.killed),
-            .crossing_to_kill_ms = summarize(times_.crossing_to_kill)};
+  /// A second are events, and of all subscribers together what they were told and told that they had missed. The times
+  /// are from the wake-up on, as evictd says it, and from the crossing, as it is seen from outside.
+  [[nodiscard]] Row figures() const {
+    constexpr std::string_view two = "{median:.2f} / {p90:.2f}";
+    return {{"situation", "", name_},
+            {"subscribers", "readers", subscribers_},
+            {"eventsPerSecond", "events", counts_.events / counts_.seconds, "{:.0f}"},
+            {"toldPerSecond", "told", counts_.told / counts_.seconds, "{:.0f}"},
+            {"missedPerSecond", "missed", counts_.missed / counts_.seconds, "{:.0f}"},
+            {"decidedMs", "decided", summarize(times_.decided), two},
+            {"killedMs", "killed", summarize(times_.killed), two},
+            {"crossingToKillMs", "since crossing", summarize(times_.crossing_to_kill), two}};
+  }
+  /// Its times beside those of another one.
+  [[nodiscard]] Row ratios(const char* name, const Situation& base) const {
+    const auto ratio = [&](std::vector<double> Times::* of) {
+      const auto ours = summarize(times_.*of);
+      const auto theirs = summarize(base.times_.*of);
+      return fmt::format("{:.2f} / {:.2f}", ours.median / theirs.median, ours.p90 / theirs.p90);
+    };
+    return {{"", "", name},
+            {"", "", ""},
+            {"", "", ""},
+            {"", "", ""},
+            {"", "", ""},
+            {"", "", ratio(&Times::decided)},
+            {"", "", ratio(&Times::killed)},
+            {"", "", ratio(&Times::crossing_to_kill)}};
   }
 
  private:
-  static int& number() {
-    static int victims = 0;
-    return victims;
-  }
-
   std::string name_;
   bool events_;
   std::size_t subscribers_;
@@ -148,12 +141,12 @@ std::vector<std::string> scheduled(const std::string& scheduler) {
 
 }  // namespace
 
-std::vector<StreamsResult> measure_streams(const StreamsOptions& options) {
+Report measure_streams(const StreamsOptions& options) {
   testbed::Testbed testbed{{.start_containerd = false}};
-  Crowd crowd{testbed, options.pods};
-  crowd.leave_free(free_memory);
-  auto agent_options =
-      bench::agent_options(Variant::fast, fmt::format("evictionHard: {{memory.available: {}Mi}}", threshold / mebi));
+  Crowd crowd{testbed, pods_of_streams};
+  crowd.leave_free(streams_free);
+  auto agent_options = bench::agent_options(
+      Variant::fast, fmt::format("evictionHard: {{memory.available: {}Mi}}", streams_threshold / mebi));
   // A history of two seconds, or as much as evictd takes: who waits for the end of the eviction must not miss it.
   agent_options.sections +=
       fmt::format("api: {{subscribers: {}, historyLimit: {}, subscriberQueue: {}}}\n", options.subscribers + 16,
@@ -164,56 +157,23 @@ std::vector<StreamsResult> measure_streams(const StreamsOptions& options) {
   agent_options.sections += "log: {level: warn}\n";
   agent_options.wrapper = scheduled(options.scheduler);
   testbed::Agent agent{testbed, agent_options};
-  agent.wait_for_pods(options.pods);
+  agent.wait_for_pods(pods_of_streams);
   std::array situations{Situation{"quiet, nobody reads", false, 0}, Situation{"events, nobody reads", true, 0},
                         Situation{"events and subscribers", true, options.subscribers}};
   for (int done = 0; done < options.trials; done += evictions_at_once)
     for (auto& situation : situations)
       situation.evict(testbed, crowd, agent, options, std::min(evictions_at_once, options.trials - done));
-  std::vector<StreamsResult> results;
-  for (const auto& situation : situations) results.push_back(situation.result());
-  return results;
-}
-
-std::string streams_table(const std::vector<StreamsResult>& results, const StreamsOptions& options) {
-  constexpr std::string_view row = "{:<24}{:>8}{:>10}{:>10}{:>12}{:>19}{:>19}{:>19}\n";
-  const auto two = [](const Summary& s) { return fmt::format("{:.2f} / {:.2f}", s.median, s.p90); };
-  auto table = fmt::format(
+  std::vector<Row> rows;
+  for (const auto& situation : situations) rows.push_back(situation.figures());
+  auto report = report_of("streams", "", rows, {{"trials", options.trials}});
+  rows.push_back(situations[1].ratios("the second of them to quiet", situations[0]));
+  rows.push_back(situations[2].ratios("the third of them to quiet", situations[0]));
+  report.text = fmt::format(
       "{} evictions in each situation, {} pods. A second: events, told and missed by all subscribers together.\n"
       "Milliseconds, median / p90: from the wake-up to the decision and to the kill, and from the crossing of the\n"
-      "threshold to the kill.\n\n",
-      options.trials, options.pods);
-  table += fmt::format(row, "", "readers", "events", "told", "missed", "decided", "killed", "since crossing");
-  for (const auto& result : results)
-    table += fmt::format(row, result.situation, result.subscribers, fmt::format("{:.0f}", result.events),
-                         fmt::format("{:.0f}", result.told), fmt::format("{:.0f}", result.missed),
-                         two(result.decided_ms), two(result.killed_ms), two(result.crossing_to_kill_ms));
-  const auto& quiet = results.front();
-  const auto ratio = [](const Summary& s, const Summary& base) {
-    return fmt::format("{:.2f} / {:.2f}", s.median / base.median, s.p90 / base.p90);
-  };
-  for (std::size_t i = 1; i < results.size(); ++i)
-    table += fmt::format(row, fmt::format("{} of them to quiet", i == 1 ? "the second" : "the third"), "", "", "", "",
-                         ratio(results[i].decided_ms, quiet.decided_ms), ratio(results[i].killed_ms, quiet.killed_ms),
-                         ratio(results[i].crossing_to_kill_ms, quiet.crossing_to_kill_ms));
-  return table;
-}
-
-std::string streams_json(const std::vector<StreamsResult>& results, const StreamsOptions& options) {
-  const auto three = [](const Summary& s) {
-    return json::object{{"median", s.median}, {"p90", s.p90}, {"max", s.max}};
-  };
-  json::array rows;
-  for (const auto& result : results)
-    rows.push_back(json::object{{"situation", result.situation},
-                                {"subscribers", result.subscribers},
-                                {"eventsPerSecond", result.events},
-                                {"toldPerSecond", result.told},
-                                {"missedPerSecond", result.missed},
-                                {"decidedMs", three(result.decided_ms)},
-                                {"killedMs", three(result.killed_ms)},
-                                {"crossingToKillMs", three(result.crossing_to_kill_ms)}});
-  return json::serialize(json::object{{"bench", "streams"}, {"trials", options.trials}, {"results", std::move(rows)}});
+      "threshold to the kill.\n\n{}",
+      options.trials, pods_of_streams, table_of(rows));
+  return report;
 }
 
 }  // namespace bench

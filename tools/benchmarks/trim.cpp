@@ -1,29 +1,25 @@
-#include "benchmarks/trim.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "benchmarks/benches.hpp"
 #include "benchmarks/scene.hpp"
-#include "benchmarks/statistics.hpp"
 #include "benchmarks/variant.hpp"
+#include "core/pod.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/failure.hpp"
-#include "testbed/pod_spec.hpp"
-#include "testbed/testbed.hpp"
 #include "testbed/wait.hpp"
 
 namespace bench {
 
-namespace json = boost::json;
+namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using evictd::v1::Event;
 
@@ -33,33 +29,16 @@ constexpr std::int64_t cache = 300 * mebi;
 constexpr std::int64_t trim_threshold = 50 * mebi;
 constexpr auto trim_patience = 60s;  // until the grace period is over, and the eviction that may come of it
 
-std::string_view name(const TrimRuns& result) { return result.trims ? "trimmed" : "not trimmed"; }
-
-/// A BestEffort pod that uses so much file cache; it is removed with this object, its file as well.
-class Reader {
- public:
-  Reader(testbed::Testbed& testbed, const std::string& name)
-      : testbed_{testbed}, directory_{testbed.directory() / name} {
-    std::filesystem::create_directory(directory_);
-    testbed::PodSpec spec{.name = name, .qos = evictd::core::QosClass::BestEffort, .containers = {{}}};
-    spec.containers[0].args = {"cache", "/files", std::to_string(cache)};
-    spec.containers[0].mounts.push_back({.host_path = directory_, .container_path = "/files"});
-    pod_ = testbed.cri().run_pod(spec);
-    testbed::wait_until("the file is read", 2min, [&] { return std::filesystem::exists(directory_ / "load.ready"); });
-  }
-  ~Reader() {
-    testbed::report_failure([&] {
-      testbed_.cri().remove(pod_);
-      std::filesystem::remove_all(directory_);
-    });
-  }
-  Reader(const Reader&) = delete;
-
- private:
-  testbed::Testbed& testbed_;
-  std::filesystem::path directory_;
-  testbed::RunningPod pod_;
+/// The runs of a node that is short by file cache alone, with eviction.trim or without.
+struct TrimRuns {
+  bool trims = false;
+  int runs = 0;
+  int evictions = 0;                ///< runs in which the pod that held the cache went
+  std::vector<double> freed_mib{};  ///< of each trim
+  std::vector<double> took_ms{};    ///< of each trim
 };
+
+std::string_view name(const TrimRuns& result) { return result.trims ? "trimmed" : "not trimmed"; }
 
 /// As evictd counts it, bytes.
 std::int64_t available(Scene& scene) {
@@ -81,8 +60,11 @@ std::optional<evictd::v1::Trimmed> trim_of(testbed::Agent& agent, const std::str
 void run_once(Scene& scene, TrimRuns& result, int number) {
   scene.wait_until_calm();
   const auto name = fmt::format("reader-{}", number);  // each of its own: events of an earlier evictd are told as well
-  const auto pod = "default/" + name;
-  const Reader reader{scene.testbed(), name};
+  const OwnPod reader{scene.testbed(),
+                      {.name = name,
+                       .qos = evictd::core::QosClass::BestEffort,
+                       .containers = {{.args = {"cache", OwnPod::mount, std::to_string(cache)}}}}};
+  testbed::wait_until("the file is read", 2min, [&] { return fs::exists(reader.directory() / "load.ready"); });
   // It is met half of the cache below where it would not be.
   auto options = agent_options(
       Variant::fast,
@@ -94,12 +76,12 @@ void run_once(Scene& scene, TrimRuns& result, int number) {
   if (result.trims) options.eviction = "trim: cache";
   testbed::Agent agent{scene.testbed(), options};
 
-  const auto evicted = [&] { return agent.events().has(Event::EVICTION_INTENDED, pod); };
-  testbed::wait_until("the trim, or the eviction", trim_patience, [&] { return trim_of(agent, pod) || evicted(); });
-  if (const auto trim = trim_of(agent, pod)) {
-    const auto& took = trim->duration();
+  const auto evicted = [&] { return agent.events().has(Event::EVICTION_INTENDED, reader.key()); };
+  testbed::wait_until("the trim, or the eviction", trim_patience,
+                      [&] { return trim_of(agent, reader.key()) || evicted(); });
+  if (const auto trim = trim_of(agent, reader.key())) {
     result.freed_mib.push_back(static_cast<double>(trim->freed_bytes()) / mebi);
-    result.took_ms.push_back(static_cast<double>(took.seconds()) * 1e3 + static_cast<double>(took.nanos()) / 1e6);
+    result.took_ms.push_back(milliseconds(trim->duration()));
   }
   // The grace period, and more.
   const bool gone = testbed::comes_true(result.trims ? 8s : trim_patience, evicted);
@@ -107,45 +89,30 @@ void run_once(Scene& scene, TrimRuns& result, int number) {
   result.evictions += gone ? 1 : 0;
 }
 
+Row figures(const TrimRuns& of) {
+  return {{"variant", "", name(of)},
+          {"runs", "runs", of.runs},
+          {"evictions", "evictions", of.evictions},
+          {"freedMiB", "freed, MiB", of.freed_mib, "{median:.0f}/{p90:.0f}"},
+          {"tookMs", "took, ms", of.took_ms, "{median:.0f}/{p90:.0f}"}};
+}
+
 }  // namespace
 
-std::vector<TrimRuns> measure_trim(int runs) {
+Report measure_trim(const TrimOptions& options) {
   std::vector<TrimRuns> results{{.trims = true}, {.trims = false}};
   Scene scene{trim_threshold};
   int number = 0;
-  for (int round = 1; round <= runs; ++round)
+  for (int round = 1; round <= options.trials; ++round)
     for (auto& result : results) {
       run_once(scene, result, ++number);
-      progress(fmt::format("run {}/{}, {}: {} evictions", round, runs, name(result), result.evictions));
+      progress(fmt::format("run {}/{}, {}: {} evictions", round, options.trials, name(result), result.evictions));
     }
-  return results;
-}
-
-std::string trim_table(const std::vector<TrimRuns>& results) {
-  auto table = fmt::format(
-      "A node of 1 GiB that meets a soft threshold, with 5 s of grace, by half of the {} MiB of file cache that a pod\n"
-      "uses. Freed and took: median and p90 of the trims.\n\n"
-      "{:<16}{:>5}{:>11}{:>14}{:>12}\n",
-      cache / mebi, "", "runs", "evictions", "freed, MiB", "took, ms");
-  const auto two = [](const std::vector<double>& values) {
-    const auto of = summarize(values);
-    return values.empty() ? "-" : fmt::format("{:.0f}/{:.0f}", of.median, of.p90);
-  };
-  for (const auto& result : results)
-    fmt::format_to(std::back_inserter(table), "{:<16}{:>5}{:>11}{:>14}{:>12}\n", name(result), result.runs,
-                   result.evictions, two(result.freed_mib), two(result.took_ms));
-  return table;
-}
-
-std::string trim_json(const std::vector<TrimRuns>& results) {
-  json::array rows;
-  for (const auto& result : results)
-    rows.push_back(json::object{{"variant", name(result)},
-                                {"runs", result.runs},
-                                {"evictions", result.evictions},
-                                {"freedMiB", json::value_from(result.freed_mib)},
-                                {"tookMs", json::value_from(result.took_ms)}});
-  return json::serialize(json::object{{"bench", "trim"}, {"results", std::move(rows)}});
+  return report_of("trim",
+                   fmt::format("A node of 1 GiB that meets a soft threshold, with 5 s of grace, by half of the {} MiB "
+                               "of file cache that a pod\nuses. Freed and took: median and p90 of the trims.",
+                               cache / mebi),
+                   rows_of(results));
 }
 
 }  // namespace bench

@@ -1,9 +1,25 @@
 #include "benchmarks/variant.hpp"
 
-#include <string>
+#include <algorithm>
 #include <utility>
 
+#include "testbed/cgroup_host.hpp"
+#include "testbed/failure.hpp"
+
 namespace bench {
+
+namespace {
+
+/// "fast", …, "floor", as the command line has them.
+std::string_view short_name(Variant variant) {
+  const auto whole = name(variant);
+  return whole.substr(whole.find_last_of(' ') + 1);  // of "floor" all
+}
+
+/// Whether cgroup v1 knows no such difference.
+bool is_of_v2(Variant variant) { return variant == Variant::sampler || variant == Variant::fence; }
+
+}  // namespace
 
 std::string_view name(Variant variant) {
   switch (variant) {
@@ -19,18 +35,15 @@ std::string_view name(Variant variant) {
   return "";
 }
 
-bool is_of_v2(Variant variant) { return variant == Variant::sampler || variant == Variant::fence; }
-
-std::string_view short_name(Variant variant) {
-  const auto whole = name(variant);
-  return whole.substr(whole.find_last_of(' ') + 1);  // of "floor" all
-}
-
-std::optional<Variant> variant_named(std::string_view short_name) {
+std::vector<Variant> variants_named(const std::vector<std::string>& short_names) {
   using enum Variant;
-  for (const auto variant : {fast, cri, timer, sampler, fence, hook, hook_hangs, floor})
-    if (bench::short_name(variant) == short_name) return variant;
-  return std::nullopt;
+  std::vector<Variant> variants;
+  for (const auto& wanted : short_names)
+    for (const auto variant : {fast, cri, timer, sampler, fence, hook, hook_hangs, floor})
+      if (short_name(variant) == wanted) variants.push_back(variant);
+  if (!testbed::cgroup_host().v2 && std::ranges::any_of(variants, is_of_v2))
+    testbed::fail("sampler and fence are cgroup v2's, and this machine has its memory on v1: see tools/vm/run");
+  return variants;
 }
 
 testbed::Agent::Options agent_options(Variant variant, std::string thresholds) {

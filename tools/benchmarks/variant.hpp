@@ -1,8 +1,8 @@
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "testbed/agent.hpp"
 
@@ -24,12 +24,8 @@ enum class Variant : std::uint8_t {
 
 /// "evictd fast", …, "floor"
 [[nodiscard]] std::string_view name(Variant variant);
-/// "fast", …, "floor", as the command line has them.
-[[nodiscard]] std::string_view short_name(Variant variant);
-/// Whether cgroup v1 knows no such difference.
-[[nodiscard]] bool is_of_v2(Variant variant);
-/// Nothing where there is none of that short name.
-[[nodiscard]] std::optional<Variant> variant_named(std::string_view short_name);
+/// By their short names: "fast", …, "floor". Fails where one of them is cgroup v2's, and this machine has v1.
+[[nodiscard]] std::vector<Variant> variants_named(const std::vector<std::string>& short_names);
 
 /// The configuration of evictd for the variant, with the thresholds given as KubeletConfiguration.
 [[nodiscard]] testbed::Agent::Options agent_options(Variant variant, std::string thresholds);

@@ -19,12 +19,6 @@ using evictd::core::QosClass;
 
 namespace {
 
-std::string random_uid() {
-  auto uid = read_file("/proc/sys/kernel/random/uuid");
-  uid.pop_back();  // the line's end
-  return uid;
-}
-
 /// The host's network, for want of CNI; processes are apart in each container, as the kubelet has it.
 void set_namespaces(cri::NamespaceOption& options) {
   options.set_network(cri::NODE);
@@ -69,6 +63,12 @@ int oom_score_adj(QosClass qos, std::int64_t memory_request, std::int64_t memory
 }
 
 }  // namespace
+
+std::string random_uid() {
+  auto uid = read_file("/proc/sys/kernel/random/uuid");
+  uid.pop_back();  // the line's end
+  return uid;
+}
 
 Cri::Cri(const std::filesystem::path& socket, const PodCgroups& node)
     : node_(node), calls_(channel_to("unix:" + socket.native())) {}

@@ -11,6 +11,9 @@
 
 namespace testbed {
 
+/// One that no pod had before.
+[[nodiscard]] std::string random_uid();
+
 /// Runs pods on a node by blocking CRI calls, in the kubelet's stead. Each call fails with containerd's message.
 class Cri {
  public:

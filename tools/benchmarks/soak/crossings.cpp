@@ -1,7 +1,6 @@
 #include "benchmarks/soak/crossings.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "benchmarks/observer.hpp"
 #include "benchmarks/soak/dice.hpp"
@@ -10,14 +9,8 @@ namespace bench::soak {
 
 using namespace std::chrono_literals;
 
-Crossings::Crossings(testbed::Testbed& testbed, std::int64_t level)
-    : level_{level},
-      usage_{open_counter(testbed.node().memory_directory(), usage_file())},
-      stat_{open_counter(testbed.node().memory_directory(), "memory.stat")} {}
-
 std::int64_t Crossings::working_set() const {
-  const auto usage = std::atoll(read_counter(usage_).c_str());
-  return std::max<std::int64_t>(usage - inactive_file(read_counter(stat_)), 0);
+  return std::max<std::int64_t>(node_.memory_usage() - node_.memory_stat("inactive_file"), 0);
 }
 
 void Crossings::watch(const std::stop_token& stop) {
@@ -30,7 +23,7 @@ void Crossings::watch(const std::stop_token& stop) {
       since = now;
       ++count_;
     } else {
-      longest_ms_ = std::max(longest_ms_, static_cast<double>(now - since) / 1e6);
+      longest_ms_ = std::max(longest_ms_, milliseconds(now - since));
     }
   };
   do look();

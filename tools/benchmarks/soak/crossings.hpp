@@ -2,8 +2,7 @@
 #include <cstdint>
 #include <stop_token>
 
-#include "os/file_descriptor.hpp"
-#include "testbed/testbed.hpp"
+#include "testbed/node_cgroup.hpp"
 
 namespace bench::soak {
 
@@ -11,7 +10,7 @@ namespace bench::soak {
 class Crossings {
  public:
   /// `level`: the working set, in bytes, beyond which the threshold is met.
-  Crossings(testbed::Testbed& testbed, std::int64_t level);
+  Crossings(const testbed::NodeCgroup& node, std::int64_t level) : node_{node}, level_{level} {}
 
   /// Looks every 10 ms until it is asked to stop.
   void watch(const std::stop_token& stop);
@@ -25,9 +24,8 @@ class Crossings {
   [[nodiscard]] double longest_ms() const { return longest_ms_; }
 
  private:
+  const testbed::NodeCgroup& node_;
   std::int64_t level_;
-  evictd::os::FileDescriptor usage_;
-  evictd::os::FileDescriptor stat_;
   int count_ = 0;
   double longest_ms_ = 0;
 };

@@ -4,11 +4,13 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <boost/json/value_from.hpp>
 #include <chrono>
 #include <thread>
 #include <tuple>
 #include <utility>
 
+#include "benchmarks/statistics.hpp"
 #include "benchmarks/variant.hpp"
 #include "core/pod.hpp"
 #include "testbed/channel.hpp"
@@ -18,6 +20,7 @@
 
 namespace bench::soak {
 
+namespace json = boost::json;
 namespace v1 = evictd::v1;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
@@ -51,12 +54,23 @@ void Hogs::run(const std::stop_token& stop) {
   }
 }
 
+json::object Hogs::figures() const {
+  return {{"hadToBeAnswered", alone_ + 2 * pairs_},
+          {"answered", answered_},
+          {"alone", alone_},
+          {"pairs", pairs_},
+          {"near", near_},
+          {"brief", brief_},
+          {"briefEvicted", brief_evicted_},
+          {"growthToDeathMs", json::value_from(summarize(dead_ms_))}};
+}
+
 void Hogs::cross(int count) {
   std::vector<Hog> hogs;
   for (int i = 0; i < count; ++i) hogs.push_back(make("hog"));
   grow(hogs, size_for(dice_.between(60, 200) * mebi));
   wait_until_gone(hogs);
-  ++(count == 1 ? figures_.alone : figures_.pairs);
+  ++(count == 1 ? alone_ : pairs_);
   for (const auto& hog : hogs) parts_.keeper.remove(hog.pod);
 }
 
@@ -66,7 +80,7 @@ void Hogs::come_near() {
   std::this_thread::sleep_for(dice_.between(500ms, 3000ms));
   hog.hold(begin_size);
   std::this_thread::sleep_for(500ms);
-  ++figures_.near;
+  ++near_;
   parts_.keeper.remove(hog.pod);
 }
 
@@ -79,9 +93,9 @@ void Hogs::cross_briefly() {
   std::this_thread::sleep_for(dice_.between(0ms, 30ms));
   hog.hold(begin_size);
   std::this_thread::sleep_for(testbed::patient(1500ms));  // whoever is to go has been chosen by then
-  ++figures_.brief;
+  ++brief_;
   if (!has_processes(hog) || parts_.evictions.of(hog.pod.uid)) {
-    ++figures_.brief_evicted;
+    ++brief_evicted_;
     if (!wait_for_cleanup(hog))
       parts_.findings.add(fmt::format("{} is dead, and its eviction was not told or did not end", hog.pod.name));
   }
@@ -126,14 +140,14 @@ void Hogs::wait_until_gone(const std::vector<Hog>& hogs) {
     for (std::size_t i = 0; i < hogs.size(); ++i) {
       if (dead[i] || has_processes(hogs[i])) continue;
       dead[i] = true;
-      figures_.dead_ms.push_back(milliseconds_since(begin));
+      dead_ms_.push_back(milliseconds_since(begin));
     }
     return std::ranges::find(dead, false) == dead.end();
   };
   std::ignore = testbed::comes_true(answer_bound, look);  // each is looked at below
   for (std::size_t i = 0; i < hogs.size(); ++i) {
     if (dead[i] && wait_for_cleanup(hogs[i])) {
-      ++figures_.answered;
+      ++answered_;
       continue;
     }
     parts_.findings.add(fmt::format("a crossing was not answered: {} {} (working set {} MiB, level {} MiB)",

@@ -1,6 +1,7 @@
 #pragma once
 #include <evictd.grpc.pb.h>
 
+#include <boost/json/object.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -18,18 +19,6 @@
 #include "testbed/testbed.hpp"
 
 namespace bench::soak {
-
-struct HogFigures {
-  int alone = 0;                  ///< one that crossed the threshold
-  int pairs = 0;                  ///< two at the same time, each of which would have crossed it alone
-  int near = 0;                   ///< one that came near it and went back: it has to stay
-  int brief = 0;                  ///< one that went back as soon as it had crossed: it may go or stay
-  int brief_evicted = 0;          ///< of these
-  int answered = 0;               ///< of those that had to go
-  std::vector<double> dead_ms{};  ///< from a hog's last growth was asked for until none of its processes was left
-
-  [[nodiscard]] int had_to_go() const { return alone + 2 * pairs; }
-};
 
 /// Pods that take the node's memory, one act after the other. Each act waits until the agent knows its pods: what it
 /// does not know, it cannot evict.
@@ -50,7 +39,7 @@ class Hogs {
   void run(const std::stop_token& stop);
   /// So many at the same time that cross and must go.
   void cross(int count);
-  [[nodiscard]] const HogFigures& figures() const { return figures_; }
+  [[nodiscard]] boost::json::object figures() const;
 
  private:
   /// A pod whose memory follows a number in a file.
@@ -74,8 +63,15 @@ class Hogs {
   Parts parts_;
   Dice dice_;
   std::unique_ptr<evictd::v1::EvictionService::Stub> stub_;
-  HogFigures figures_;
   int number_ = 0;
+
+  int alone_ = 0;                  // one that crossed the threshold
+  int pairs_ = 0;                  // two at the same time, each of which would have crossed it alone
+  int near_ = 0;                   // one that came near it and went back: it has to stay
+  int brief_ = 0;                  // one that went back as soon as it had crossed: it may go or stay
+  int brief_evicted_ = 0;          // of these
+  int answered_ = 0;               // of those that had to go
+  std::vector<double> dead_ms_{};  // from a hog's last growth was asked for until none of its processes was left
 };
 
 }  // namespace bench::soak

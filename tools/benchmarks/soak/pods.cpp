@@ -1,28 +1,24 @@
 #include "benchmarks/soak/pods.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdint>
-#include <filesystem>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "benchmarks/variant.hpp"
 #include "core/pod.hpp"
 #include "testbed/cgroup_host.hpp"
+#include "testbed/cri.hpp"
 #include "testbed/failure.hpp"
-#include "testbed/files.hpp"
 #include "testbed/pod_spec.hpp"
 #include "testbed/wait.hpp"
 
 namespace bench::soak {
 
 namespace cri = runtime::v1;
-namespace fs = std::filesystem;
+namespace json = boost::json;
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 
@@ -33,37 +29,10 @@ constexpr auto long_enough_to_remove = 3min;
 constexpr auto long_enough_to_start = 2min;
 constexpr int failures_in_a_row = 3;
 
-std::string new_uid() {
-  auto uid = testbed::read_file("/proc/sys/kernel/random/uuid");
-  uid.pop_back();  // the line's end
-  return uid;
-}
-
-/// The directory and those below it, which must be empty of processes. False: not all of it could go yet.
-bool remove_cgroup(const fs::path& directory) {
-  std::error_code gone;
-  for (const auto& entry : fs::directory_iterator(directory, gone))
-    if (entry.is_directory(gone)) remove_cgroup(entry.path());
-  ::rmdir(directory.c_str());
-  return !fs::exists(directory);
-}
-
-/// Of a pod that containerd knows no more. What a start that was broken off left running in there is nobody's.
-bool remove_cgroups_of(const std::string& cgroup) {
-  bool all = true;
-  for (const auto& hierarchy : testbed::cgroup_host().hierarchies) {
-    const auto directory = hierarchy / cgroup.substr(1);
-    if (!fs::exists(directory)) continue;
-    for (const auto pid : testbed::processes_in_cgroup(directory)) ::kill(pid, SIGKILL);
-    all = remove_cgroup(directory) && all;
-  }
-  return all;
-}
-
 }  // namespace
 
 std::optional<testbed::RunningPod> Keeper::start(testbed::PodSpec spec) {
-  spec.uid = new_uid();
+  spec.uid = testbed::random_uid();
   const auto begin = Clock::now();
   try {
     auto pod = testbed_.cri().run_pod(spec);
@@ -93,12 +62,20 @@ void Keeper::remove(const testbed::RunningPod& pod) {
   ++removed_;
 }
 
+json::object Keeper::figures() const {
+  return {{"started", started_.load()}, {"removed", removed_.load()}, {"startsBrokenOff", broken_off_.load()}};
+}
+
 /// Again and again until neither containerd nor a cgroup knows the pod.
 void Keeper::clear(const std::string& uid, const std::string& cgroup) {
   std::string last_word;
   const bool gone = testbed::comes_true(long_enough_to_remove, [&] {
     try {
-      if (forgotten_by_the_runtime(uid) && remove_cgroups_of(cgroup)) return true;
+      if (forgotten_by_the_runtime(uid)) {
+        // What a start that was broken off left running in there is nobody's.
+        testbed::remove_cgroups(cgroup.substr(1));
+        return true;
+      }
     } catch (const testbed::Failure& failure) {
       last_word = failure.what();  // containerd is away
     }

@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <boost/json/object.hpp>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
@@ -28,9 +29,7 @@ class Keeper {
   void remove(const testbed::RunningPod& pod);
 
   [[nodiscard]] int started() const { return started_; }
-  [[nodiscard]] int removed() const { return removed_; }
-  /// Starts that containerd's end broke off.
-  [[nodiscard]] int broken_off() const { return broken_off_; }
+  [[nodiscard]] boost::json::object figures() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -43,7 +42,7 @@ class Keeper {
   Findings& findings_;
   std::atomic<int> started_ = 0;
   std::atomic<int> removed_ = 0;
-  std::atomic<int> broken_off_ = 0;
+  std::atomic<int> broken_off_ = 0;  // starts, by containerd's end
   std::mutex mutex_;
   int failures_ = 0;  // since a pod was started
   Clock::time_point failing_since_{};
@@ -83,8 +82,7 @@ class Restarts {
   void once(bool kill, std::chrono::milliseconds away);
   void run(const std::stop_token& stop);
 
-  [[nodiscard]] int kills() const { return kills_; }
-  [[nodiscard]] int stops() const { return stops_; }
+  [[nodiscard]] boost::json::object figures() const { return {{"killed", kills_}, {"stopped", stops_}}; }
 
  private:
   testbed::Testbed& testbed_;

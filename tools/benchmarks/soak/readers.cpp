@@ -158,6 +158,14 @@ void Chronicle::read() {
   if (!leaving_) findings_.add("the stream of who reads all ended: " + status.error_message());
 }
 
+boost::json::object VisitorFigures::told() const {
+  return {{"visits", visits.load()},
+          {"resumed", resumed.load()},
+          {"told", events.load()},
+          {"gaps", gaps.load()},
+          {"cutOff", cut_off.load()}};
+}
+
 Visitors::Visitors(const testbed::Agent& agent, Ledger& ledger, Findings& findings, VisitorFigures& figures,
                    std::uint64_t seed, int count) {
   for (int number = 0; number < count; ++number)

@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <boost/json/object.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -48,6 +49,8 @@ struct VisitorFigures {
   std::atomic<std::uint64_t> events = 0;
   std::atomic<std::uint64_t> gaps = 0;     ///< told to those who did not keep up, or came for the whole history
   std::atomic<std::uint64_t> cut_off = 0;  ///< for leaving events unread
+
+  [[nodiscard]] boost::json::object told() const;
 };
 
 /// Subscribers that come and go, each on a connection of its own for each visit: some read at once, some at their

@@ -1,15 +1,15 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <iterator>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "benchmarks/soak/samples.hpp"
+#include "benchmarks/report.hpp"
 #include "benchmarks/soak/soak.hpp"
-#include "benchmarks/statistics.hpp"
 
 namespace bench::soak {
 
@@ -17,130 +17,74 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::size_t most_rows = 13;
+/// Of which part of the figures, how it is headed, and what it says.
+struct Line {
+  std::string_view part;
+  std::string_view heading;
+  std::string_view format;
+};
+constexpr Line lines[] = {
+    {"/crossings", "crossings answered", "{answered} of {hadToBeAnswered} ({alone} alone, {pairs} pairs)"},
+    {"/crossings", "came near and stayed", "{near}"},
+    {"/crossings", "crossed for a moment", "{brief}, of which {briefEvicted} were evicted"},
+    {"/evictions", "evictions", "{all}, wrong victims {wrongVictims}, steps that failed {failedSteps}"},
+    {"/crossings/growthToDeathMs", "growth to death, ms",
+     "{median:.0f} / {p90:.0f} / {max:.0f} (median, p90, greatest)"},
+    {"/crossings/wakeUpToKillMs", "wake-up to kill, ms", "{median:.2f} / {p90:.2f} / {max:.2f}"},
+    {"/crossings", "beyond the threshold", "{seenFromOutside}x seen from outside, {longestMs:.0f} ms at the longest"},
+    {"/pods", "pods", "{started} started, {removed} removed, {startsBrokenOff} starts broken off"},
+    {"/containerd", "containerd", "{killed}x killed, {stopped}x stopped"},
+    {"/events", "events", "{last}, told {told}x to {visits} visits ({resumed} resumed), gaps {gaps}, cut off {cutOff}"},
+};
+constexpr std::string_view trend_format = "{firstQuarter:.1f} and {lastQuarter:.1f}, {perHour:+.2f} an hour";
+constexpr Line trends[] = {{"/residentMiB", "RSS, MiB", trend_format},
+                           {"/descriptors", "descriptors", trend_format},
+                           {"/threads", "threads", trend_format}};
 
-/// So many of the samples that they fill a table, the first and the last among them.
-std::vector<Sample> some_of(const std::vector<Sample>& samples) {
-  if (samples.size() <= most_rows) return samples;
-  std::vector<Sample> rows;
-  for (std::size_t i = 0; i < most_rows; ++i) rows.push_back(samples[i * (samples.size() - 1) / (most_rows - 1)]);
-  return rows;
+Row row(const std::string& when, const json::value& sample) {
+  return {{"", "minute", when},
+          {"", "RSS, MiB", sample.at("residentMiB"), "{:.1f}"},
+          {"", "anonymous", sample.at("anonymousMiB"), "{:.1f}"},
+          {"", "descriptors", sample.at("descriptors")},
+          {"", "threads", sample.at("threads")},
+          {"", "CPU, seconds", sample.at("cpuSeconds"), "{:.1f}"}};
 }
 
-std::string over_time(const Result& result) {
-  auto text = fmt::format("{:>8}{:>12}{:>12}{:>14}{:>10}{:>14}\n", "minute", "RSS, MiB", "anonymous", "descriptors",
-                          "threads", "CPU, seconds");
-  const auto row = [&](const std::string& when, const Sample& s) {
-    fmt::format_to(std::back_inserter(text), "{:>8}{:>12.1f}{:>12.1f}{:>14}{:>10}{:>14.1f}\n", when, s.resident_mib,
-                   s.anonymous_mib, s.files, s.threads, s.cpu_seconds);
-  };
-  row("before", result.settled_before);
-  for (const auto& sample : some_of(result.samples)) row(fmt::format("{:.1f}", sample.minutes), sample);
-  row("after", result.settled_after);
-  return text;
-}
-
-std::string trend_text(const char* what, const std::optional<Trend>& trend) {
-  if (!trend) return fmt::format("{:<24}too few samples\n", what);
-  return fmt::format("{:<24}{:.1f} and {:.1f}, {:+.2f} an hour\n", what, trend->first, trend->last, trend->per_hour);
-}
-
-json::value trend_json(const std::optional<Trend>& trend) {
-  if (!trend) return nullptr;
-  return json::object{{"firstQuarter", trend->first}, {"lastQuarter", trend->last}, {"perHour", trend->per_hour}};
-}
-
-json::object sample_json(const Sample& sample) {
-  return {{"minutes", sample.minutes},   {"residentMiB", sample.resident_mib}, {"anonymousMiB", sample.anonymous_mib},
-          {"descriptors", sample.files}, {"threads", sample.threads},          {"cpuSeconds", sample.cpu_seconds}};
-}
-
-json::object summary_json(const Summary& summary) {
-  return {{"median", summary.median}, {"p90", summary.p90}, {"max", summary.max}};
+/// The settled ones, and between them so many of the others that they fill a table, the first and the last among them.
+std::string over_time(const json::object& figures) {
+  constexpr std::size_t most = 13;
+  const auto& samples = figures.at("samples").as_array();
+  const auto count = std::min(samples.size(), most);
+  std::vector<Row> rows{row("before", figures.at("settledBefore"))};
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& sample = samples[count < most ? i : i * (samples.size() - 1) / (most - 1)];
+    rows.push_back(row(filled("{minutes:.1f}", sample), sample));
+  }
+  rows.push_back(row("after", figures.at("settledAfter")));
+  return table_of(rows);
 }
 
 }  // namespace
 
-std::string as_table(const Result& result, const Options& options) {
-  const auto& hogs = result.hogs;
-  auto text = fmt::format("Soak of {:.1f} min{}, seed {}: a node of {} pods, {} subscribers.\n\n", result.minutes,
-                          result.interrupted ? ", interrupted" : "", options.seed, options.pods, options.subscribers);
-  const auto line = [&](const char* what, const std::string& value) {
-    fmt::format_to(std::back_inserter(text), "{:<24}{}\n", what, value);
+std::string text_of(const json::object& figures, const Options& options) {
+  const json::value whole = figures;
+  auto text = filled(figures.at("interrupted").as_bool() ? "Soak of {minutes:.1f} min, interrupted, seed {seed}: "
+                                                         : "Soak of {minutes:.1f} min, seed {seed}: ",
+                     whole) +
+              fmt::format("a node of {} pods, {} subscribers.\n\n", options.pods, options.subscribers);
+  const auto add = [&](std::string_view heading, std::string_view what) {
+    fmt::format_to(std::back_inserter(text), "{:<24}{}\n", heading, what);
   };
-  line("crossings answered",
-       fmt::format("{} of {} ({} alone, {} pairs)", hogs.answered, hogs.had_to_go(), hogs.alone, hogs.pairs));
-  line("came near and stayed", fmt::format("{}", hogs.near));
-  line("crossed for a moment", fmt::format("{}, of which {} were evicted", hogs.brief, hogs.brief_evicted));
-  line("evictions", fmt::format("{}, wrong victims {}, steps that failed {}", result.evictions, result.wrong_victims,
-                                result.failed_steps));
-  line("growth to death, ms", fmt::format("{:.0f} / {:.0f} / {:.0f} (median, p90, greatest)", result.dead_ms.median,
-                                          result.dead_ms.p90, result.dead_ms.max));
-  line("wake-up to kill, ms",
-       fmt::format("{:.2f} / {:.2f} / {:.2f}", result.kill_ms.median, result.kill_ms.p90, result.kill_ms.max));
-  line("beyond the threshold", fmt::format("{}x seen from outside, {:.0f} ms at the longest", result.crossings_seen,
-                                           result.longest_crossing_ms));
-  line("pods", fmt::format("{} started, {} removed, {} starts broken off", result.pods_started, result.pods_removed,
-                           result.starts_broken_off));
-  line("containerd", fmt::format("{}x killed, {}x stopped", result.containerd_kills, result.containerd_stops));
-  line("events", fmt::format("{}, told {}x to {} visits ({} resumed), gaps {}, cut off {}", result.events,
-                             result.events_told, result.visits, result.resumed, result.gaps, result.cut_off));
-  for (const auto& [source, count] : result.degraded) line("said to have failed", fmt::format("{} {}x", source, count));
-  text +=
-      fmt::format("\nMedians of the first and the last quarter after {:.1f} min of warm-up:\n", result.warm_up_minutes);
-  text += trend_text("RSS, MiB", result.resident_mib);
-  text += trend_text("descriptors", result.files);
-  text += trend_text("threads", result.threads);
-  text += "\n" + over_time(result) + "\n";
-  for (const auto& violated : result.violated) text += "VIOLATED: " + violated + "\n";
-  text += result.violations == 0 ? "All of it held.\n" : fmt::format("{} violations.\n", result.violations);
-  return text;
-}
-
-std::string as_json(const Result& result, const Options& options) {
-  const auto& hogs = result.hogs;
-  json::array samples;
-  for (const auto& sample : result.samples) samples.push_back(sample_json(sample));
-  json::object degraded;
-  for (const auto& [source, count] : result.degraded) degraded[source] = count;
-  return json::serialize(json::object{
-      {"bench", "soak"},
-      {"seed", options.seed},
-      {"minutes", result.minutes},
-      {"interrupted", result.interrupted},
-      {"pods", json::object{{"started", result.pods_started},
-                            {"removed", result.pods_removed},
-                            {"startsBrokenOff", result.starts_broken_off}}},
-      {"containerd", json::object{{"killed", result.containerd_kills}, {"stopped", result.containerd_stops}}},
-      {"crossings", json::object{{"hadToBeAnswered", hogs.had_to_go()},
-                                 {"answered", hogs.answered},
-                                 {"pairs", hogs.pairs},
-                                 {"near", hogs.near},
-                                 {"brief", hogs.brief},
-                                 {"briefEvicted", hogs.brief_evicted},
-                                 {"seenFromOutside", result.crossings_seen},
-                                 {"longestMs", result.longest_crossing_ms},
-                                 {"growthToDeathMs", summary_json(result.dead_ms)},
-                                 {"wakeUpToKillMs", summary_json(result.kill_ms)}}},
-      {"evictions",
-       json::object{
-           {"all", result.evictions}, {"wrongVictims", result.wrong_victims}, {"failedSteps", result.failed_steps}}},
-      {"events", json::object{{"last", result.events},
-                              {"visits", result.visits},
-                              {"resumed", result.resumed},
-                              {"told", result.events_told},
-                              {"gaps", result.gaps},
-                              {"cutOff", result.cut_off}}},
-      {"degraded", std::move(degraded)},
-      {"warmUpMinutes", result.warm_up_minutes},
-      {"residentMiB", trend_json(result.resident_mib)},
-      {"descriptors", trend_json(result.files)},
-      {"threads", trend_json(result.threads)},
-      {"settledBefore", sample_json(result.settled_before)},
-      {"settledAfter", sample_json(result.settled_after)},
-      {"violations", result.violations},
-      {"violated", json::value_from(result.violated)},
-      {"samples", std::move(samples)}});
+  for (const auto& [part, heading, format] : lines) add(heading, filled(format, whole.at_pointer(part)));
+  for (const auto& [source, count] : figures.at("degraded").as_object())
+    add("said to have failed", fmt::format("{} {}x", std::string_view(source), count.as_int64()));
+  text += filled("\nMedians of the first and the last quarter after {warmUpMinutes:.1f} min of warm-up:\n", whole);
+  for (const auto& [part, heading, format] : trends)
+    add(heading, whole.at_pointer(part).is_null() ? "too few samples" : filled(format, whole.at_pointer(part)));
+  text += "\n" + over_time(figures) + "\n";
+  for (const auto& violated : figures.at("violated").as_array())
+    text += "VIOLATED: " + std::string(violated.as_string()) + "\n";
+  return text + filled(figures.at("violations") == 0 ? "All of it held.\n" : "{violations} violations.\n", whole);
 }
 
 }  // namespace bench::soak

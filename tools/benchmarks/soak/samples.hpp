@@ -1,6 +1,8 @@
 #pragma once
 #include <sys/types.h>
 
+#include <boost/json/value.hpp>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -27,9 +29,11 @@ struct Trend {
 };
 
 /// Of the samples from `warm_up_minutes` on. Nothing where they are fewer than 8.
-[[nodiscard]] std::optional<Trend> trend(std::span<const Sample> samples, double Sample::* quantity,
-                                         double warm_up_minutes);
-[[nodiscard]] std::optional<Trend> trend(std::span<const Sample> samples, int Sample::* quantity,
-                                         double warm_up_minutes);
+[[nodiscard]] std::optional<Trend> trend(std::span<const Sample> samples,
+                                         const std::function<double(const Sample&)>& quantity, double warm_up_minutes);
+
+// For boost::json::value_from.
+void tag_invoke(boost::json::value_from_tag, boost::json::value& result, const Sample& sample);
+void tag_invoke(boost::json::value_from_tag, boost::json::value& result, const Trend& trend);
 
 }  // namespace bench::soak

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/json.hpp>
 #include <csignal>
 #include <exception>
 #include <functional>
@@ -14,14 +15,18 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "benchmarks/scene.hpp"
 #include "benchmarks/soak/diary.hpp"
 #include "benchmarks/soak/dice.hpp"
 #include "benchmarks/soak/findings.hpp"
+#include "benchmarks/soak/hogs.hpp"
 #include "benchmarks/soak/pods.hpp"
 #include "benchmarks/soak/readers.hpp"
+#include "benchmarks/soak/samples.hpp"
 #include "benchmarks/soak/verdict.hpp"
+#include "benchmarks/statistics.hpp"
 #include "benchmarks/variant.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/failure.hpp"
@@ -29,6 +34,7 @@
 
 namespace bench::soak {
 
+namespace json = boost::json;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
@@ -59,9 +65,9 @@ class Soak {
         testbed_{{.node = {.memory_limit = node_memory}}},
         keeper_{testbed_, findings_},
         population_{keeper_, options.seed, options.pods},
-        crossings_{testbed_, node_memory - threshold} {}
+        crossings_{testbed_.node(), node_memory - threshold} {}
 
-  Result run();
+  json::object run();
 
  private:
   void rehearse();
@@ -71,7 +77,7 @@ class Soak {
   [[nodiscard]] Sample settle(const char* when, int most_files);
   [[nodiscard]] Sample quietest_in(std::chrono::milliseconds time);
   void take_down();
-  void judge();
+  [[nodiscard]] json::object judge();
   [[nodiscard]] Sample sample(double minutes);
   [[nodiscard]] Sample sample_without_us();
   /// From a thread of its own until the end; what it throws is a finding, and the end.
@@ -86,7 +92,12 @@ class Soak {
   VisitorFigures visitors_;
   std::map<std::string, int> descriptors_;      // of evictd, when all had settled
   std::map<std::string, int> own_descriptors_;  // of the bench, which has the other end of each connection
-  Result result_;
+  double minutes_ = 0;                          // less than was asked for where it ended early
+  bool interrupted_ = false;                    // by the user
+  std::vector<Sample> samples_;
+  // With the same pods and nobody who reads, before all began and after it was over; without the bench's connections.
+  Sample settled_before_;
+  Sample settled_after_;
 
   testbed::Testbed testbed_;
   Keeper keeper_;
@@ -101,7 +112,7 @@ class Soak {
 
 Sample Soak::sample(double minutes) { return sample_of(agent_->process().pid(), minutes); }
 
-Result Soak::run() {
+json::object Soak::run() {
   progress(fmt::format("seed {}: starting {} pods", options_.seed, options_.pods));
   population_.fill();
   agent_.emplace(testbed_, agent_options(options_));
@@ -110,16 +121,15 @@ Result Soak::run() {
   restarts_.emplace(testbed_, options_.seed);
   chatter_.emplace(testbed_, *agent_, findings_, options_.seed);
   rehearse();
-  result_.settled_before = settle("before", std::numeric_limits<int>::max());
+  settled_before_ = settle("before", std::numeric_limits<int>::max());
   act();
   try {
-    result_.settled_after = settle("after", result_.settled_before.files);
+    settled_after_ = settle("after", settled_before_.files);
     take_down();
   } catch (const testbed::Failure& failure) {
     findings_.add(failure.what());  // the figures so far are told all the same
   }
-  judge();
-  return std::move(result_);
+  return judge();
 }
 
 /// Everything once: what evictd makes at its first use is no growth later.
@@ -173,17 +183,17 @@ void Soak::look_at(Clock::time_point begin) {
       findings_.add("evictd ended: " + agent_->process().errors());
       break;
     }
-    result_.samples.push_back(sample(minutes()));
+    samples_.push_back(sample(minutes()));
     if (minutes() < next_word) continue;
     say_how_it_goes(minutes());
     next_word += 1;
   } while (Clock::now() - begin < options_.duration && pause(end_.get_token(), interval));
-  result_.minutes = minutes();
-  result_.interrupted = asked_.stop_requested() && Clock::now() - begin < options_.duration;
+  minutes_ = minutes();
+  interrupted_ = asked_.stop_requested() && Clock::now() - begin < options_.duration;
 }
 
 void Soak::say_how_it_goes(double minutes) const {
-  const auto& last = result_.samples.back();
+  const auto& last = samples_.back();
   progress(fmt::format("{:.0f} min: {} pods started, {} evictions, event {}, {:.1f} MiB, {} descriptors, {} threads{}",
                        minutes, keeper_.started(), chronicle_->evictions().all().size(), chronicle_->last(),
                        last.resident_mib, last.files, last.threads,
@@ -247,39 +257,52 @@ void Soak::take_down() {
   if (!testbed::comes_true(1min, [&] { return agent_->status().pods() == 0; }))
     findings_.add(fmt::format("evictd knows {} pods, and there are none", agent_->status().pods()));
   look_for_leftovers(testbed_, findings_);
-  result_.events = chronicle_->last();
-  result_.degraded = chronicle_->evictions().degraded();
 }
 
-void Soak::judge() {
-  result_.pods_started = keeper_.started();
-  result_.pods_removed = keeper_.removed();
-  result_.starts_broken_off = keeper_.broken_off();
-  result_.containerd_kills = restarts_->kills();
-  result_.containerd_stops = restarts_->stops();
-  result_.hogs = hogs_->figures();
-  result_.crossings_seen = crossings_.count();
-  result_.longest_crossing_ms = crossings_.longest_ms();
-  result_.visits = visitors_.visits;
-  result_.resumed = visitors_.resumed;
-  result_.events_told = visitors_.events;
-  result_.gaps = visitors_.gaps;
-  result_.cut_off = visitors_.cut_off;
+json::object Soak::judge() {
+  const auto evictions = chronicle_->evictions().all();
+  std::vector<double> kills;
+  for (const auto& eviction : evictions)
+    if (eviction.kill_ms) kills.push_back(*eviction.kill_ms);
+  auto crossings = hogs_->figures();
+  crossings["seenFromOutside"] = crossings_.count();
+  crossings["longestMs"] = crossings_.longest_ms();
+  crossings["wakeUpToKillMs"] = json::value_from(summarize(kills));
+  auto events = visitors_.told();
+  events["last"] = chronicle_->last();
   // An hour's first five minutes, and of less time at most the first one.
-  result_.warm_up_minutes = std::max(result_.minutes / 12, std::min(1.0, result_.minutes / 5));
-  judge_evictions(chronicle_->evictions().all(), result_, findings_);
-  judge_growth(result_, findings_);
+  const auto warm_up = std::max(minutes_ / 12, std::min(1.0, minutes_ / 5));
+  json::object figures{{"bench", "soak"},
+                       {"seed", options_.seed},
+                       {"minutes", minutes_},
+                       {"interrupted", interrupted_},
+                       {"pods", keeper_.figures()},
+                       {"containerd", restarts_->figures()},
+                       {"crossings", std::move(crossings)},
+                       {"evictions", judge_evictions(evictions, findings_)},
+                       {"events", std::move(events)},
+                       {"degraded", json::value_from(chronicle_->evictions().degraded())},
+                       {"warmUpMinutes", warm_up}};
+  for (const auto& [what, trend] : judge_growth(samples_, warm_up, findings_)) figures[what] = trend;
+  figures["settledBefore"] = json::value_from(settled_before_);
+  figures["settledAfter"] = json::value_from(settled_after_);
+
   chronicle_.reset();
   agent_->process().signal(SIGTERM);
   if (const auto code = agent_->process().wait(30s); code != 0)
     findings_.add(fmt::format("evictd, asked to end, ended with {}", code ? std::to_string(*code) : "nothing"));
   look_for_cgroups_of_evictd(testbed_, findings_);
-  result_.violations = findings_.count();
-  result_.violated = findings_.lines();
+  figures["violations"] = findings_.count();
+  figures["violated"] = json::value_from(findings_.lines());
+  figures["samples"] = json::value_from(samples_);
+  return figures;
 }
 
 }  // namespace
 
-Result run(const Options& options, const std::stop_token& asked) { return Soak{options, asked}.run(); }
+Report run(const Options& options, const std::stop_token& asked) {
+  const auto figures = Soak{options, asked}.run();
+  return {.json = figures, .text = text_of(figures, options), .exit_code = figures.at("violations") == 0 ? 0 : 1};
+}
 
 }  // namespace bench::soak

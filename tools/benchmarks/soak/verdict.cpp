@@ -3,19 +3,20 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <boost/json/value_from.hpp>
 #include <filesystem>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "benchmarks/soak/samples.hpp"
 #include "testbed/mounts.hpp"
 #include "testbed/wait.hpp"
 
 namespace bench::soak {
 
 namespace fs = std::filesystem;
+namespace json = boost::json;
 using namespace std::chrono_literals;
 
 namespace {
@@ -42,30 +43,29 @@ std::vector<std::string> directories_in(const fs::path& directory) {
 
 }  // namespace
 
-void judge_evictions(const std::vector<Eviction>& evictions, Result& result, Findings& findings) {
-  std::vector<double> kills;
+json::object judge_evictions(const std::vector<Eviction>& evictions, Findings& findings) {
+  int wrong_victims = 0;
+  int failed_steps = 0;  // the evictions went on without them
   for (const auto& eviction : evictions) {
-    ++result.evictions;
-    result.failed_steps += eviction.failed_steps;
-    if (eviction.kill_ms) kills.push_back(*eviction.kill_ms);
+    failed_steps += eviction.failed_steps;
     if (const auto wrong = flaw(eviction); !wrong.empty()) findings.add(wrong);
     if (may_go(eviction.pod)) continue;
-    ++result.wrong_victims;
+    ++wrong_victims;
     findings.add(fmt::format("{} was evicted, which had not to go", eviction.pod));
   }
-  result.kill_ms = summarize(std::move(kills));
-  result.dead_ms = summarize(result.hogs.dead_ms);
+  return {{"all", evictions.size()}, {"wrongVictims", wrong_victims}, {"failedSteps", failed_steps}};
 }
 
-void judge_growth(Result& result, Findings& findings) {
-  const auto warm_up = result.warm_up_minutes;
-  result.resident_mib = trend(result.samples, &Sample::resident_mib, warm_up);
-  result.files = trend(result.samples, &Sample::files, warm_up);
-  result.threads = trend(result.samples, &Sample::threads, warm_up);
-  if (memory_tells && result.resident_mib)
-    check_flat("memory (RSS, MiB)", result.resident_mib,
-               Tolerance::resident_mib + Tolerance::resident_share * result.resident_mib->first, findings);
-  check_flat("threads", result.threads, Tolerance::threads, findings);
+json::object judge_growth(std::span<const Sample> samples, double warm_up_minutes, Findings& findings) {
+  const auto memory = trend(samples, &Sample::resident_mib, warm_up_minutes);
+  const auto files = trend(samples, &Sample::files, warm_up_minutes);
+  const auto threads = trend(samples, &Sample::threads, warm_up_minutes);
+  if (memory_tells && memory)
+    check_flat("memory (RSS, MiB)", memory, Tolerance::resident_mib + Tolerance::resident_share * memory->first,
+               findings);
+  check_flat("threads", threads, Tolerance::threads, findings);
+  const auto told = [](const std::optional<Trend>& of) { return of ? json::value_from(*of) : json::value(nullptr); };
+  return {{"residentMiB", told(memory)}, {"descriptors", told(files)}, {"threads", told(threads)}};
 }
 
 std::map<std::string, int> descriptors_of(pid_t process) {

@@ -1,13 +1,15 @@
 #pragma once
 #include <sys/types.h>
 
+#include <boost/json/object.hpp>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "benchmarks/soak/evictions.hpp"
 #include "benchmarks/soak/findings.hpp"
-#include "benchmarks/soak/soak.hpp"
+#include "benchmarks/soak/samples.hpp"
 #include "testbed/testbed.hpp"
 
 namespace bench::soak {
@@ -20,13 +22,14 @@ struct Tolerance {
   static constexpr double threads = 4;
 };
 
-/// Counts them, and whether each was told once, hit whom it may and was over in time.
-void judge_evictions(const std::vector<Eviction>& evictions, Result& result, Findings& findings);
+/// Whether each was told once, hit whom it may and was over in time; how many there were, by what became of them.
+boost::json::object judge_evictions(const std::vector<Eviction>& evictions, Findings& findings);
 
-/// Whether memory and threads stayed flat, from the result's samples. Memory is not judged where a sanitizer keeps what
-/// was freed. Descriptors follow the pods and subscribers that happen to be there, by dozens: they are judged to the
-/// last one where the same pods stand and nobody reads, before and after.
-void judge_growth(Result& result, Findings& findings);
+/// Whether memory and threads stayed flat from the end of the warm-up on, and the trends of all three; null where the
+/// samples are too few. Memory is not judged where a sanitizer keeps what was freed. Descriptors follow the pods and
+/// subscribers that happen to be there, by dozens: they are judged to the last one where the same pods stand and nobody
+/// reads, before and after.
+boost::json::object judge_growth(std::span<const Sample> samples, double warm_up_minutes, Findings& findings);
 
 /// How many descriptors a process has open on what: "socket", "memory.stat", "anon_inode", …
 [[nodiscard]] std::map<std::string, int> descriptors_of(pid_t process);

@@ -1,0 +1,100 @@
+#include "benchmarks/report.hpp"
+
+#include <fmt/args.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/value_to.hpp>
+#include <cstddef>
+
+#include "benchmarks/statistics.hpp"
+
+namespace bench {
+
+namespace json = boost::json;
+
+namespace {
+
+using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;
+
+/// Calls `use` with what a format can show of a value.
+template <class Use>
+void with_scalar(const json::value& value, Use use) {
+  if (const auto* text = value.if_string()) return use(std::string_view(*text));
+  if (const auto* number = value.if_double()) return use(*number);
+  if (const auto* whole = value.if_int64()) return use(*whole);
+  if (const auto* natural = value.if_uint64()) return use(*natural);
+}
+
+std::string in_arguments(std::string_view format, const Arguments& arguments) {
+  return fmt::vformat(fmt::string_view(format.data(), format.size()), arguments);
+}
+
+}  // namespace
+
+std::string filled(std::string_view format, const json::value& value) {
+  Arguments arguments;
+  if (const auto* numbers = value.if_array()) {
+    if (numbers->empty()) return "-";
+    const auto all = json::value_to<std::vector<double>>(value);
+    auto summary = json::value_from(summarize(all)).as_object();
+    summary["least"] = std::ranges::min(all);
+    return filled(format, summary);
+  }
+  if (const auto* members = value.if_object()) {
+    for (const auto& [name, member] : *members)
+      with_scalar(member, [&](auto shown) { arguments.push_back(fmt::arg(std::string(name).c_str(), shown)); });
+  } else {
+    with_scalar(value, [&](auto shown) { arguments.push_back(shown); });
+  }
+  return in_arguments(format, arguments);
+}
+
+std::string table_of(std::span<const Row> rows) {
+  std::vector<std::vector<std::string>> lines(1);
+  std::vector<bool> is_text;
+  for (const auto& row : rows) {
+    auto& line = lines.emplace_back();
+    for (const auto& figure : row) {
+      if (figure.format.empty()) continue;
+      if (lines.size() == 2) {
+        lines.front().emplace_back(figure.heading);
+        is_text.push_back(true);
+      }
+      is_text[line.size()] = is_text[line.size()] && figure.value.is_string();
+      line.push_back(filled(figure.format, figure.value));
+    }
+  }
+  std::string table;
+  for (const auto& line : lines) {
+    for (std::size_t column = 0; column < line.size(); ++column) {
+      std::size_t width = 0;
+      for (const auto& other : lines)
+        if (!other.empty()) width = std::max(width, other[column].size());
+      const std::string room(width - line[column].size(), ' ');
+      table += column == 0 ? "" : "  ";
+      table += is_text[column] ? line[column] + room : room + line[column];
+    }
+    table.erase(table.find_last_not_of(' ') + 1);
+    table += '\n';
+  }
+  return table;
+}
+
+json::object json_of(const Row& row) {
+  json::object object;
+  for (const auto& figure : row)
+    if (!figure.key.empty()) object[figure.key] = figure.value;
+  return object;
+}
+
+Report report_of(std::string_view bench, std::string text, std::span<const Row> rows, const Row& given) {
+  json::object object{{"bench", bench}};
+  for (const auto& [key, value] : json_of(given)) object[key] = value;
+  auto& results = object["results"].emplace_array();
+  for (const auto& row : rows) results.push_back(json_of(row));
+  return {.json = std::move(object), .text = std::move(text) + "\n\n" + table_of(rows)};
+}
+
+}  // namespace bench

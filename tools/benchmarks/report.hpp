@@ -1,0 +1,58 @@
+#pragma once
+#include <boost/json/object.hpp>
+#include <boost/json/value_from.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+/// What a bench has found: for programs, and for people.
+struct Report {
+  boost::json::object json{};
+  std::string text{};
+  int exit_code = 0;  ///< 1: something that has to hold did not
+};
+
+/// One figure of a row, said once for both: what programs call it, and how people see it.
+struct Figure {
+  /// For programs alone.
+  template <class T>
+  Figure(std::string_view name, const T& what) : key{name}, value(boost::json::value_from(what)) {}
+  /// For people alone where the key is empty. `how`: see filled().
+  template <class T>
+  Figure(std::string_view name, std::string_view column, const T& what, std::string_view how = "{}")
+      : key{name}, heading{column}, format{how}, value(boost::json::value_from(what)) {}
+
+  std::string_view key;
+  std::string_view heading;
+  std::string_view format;  ///< empty: no column of the table
+  boost::json::value value;
+};
+using Row = std::vector<Figure>;
+
+/// The value in a format of {fmt}: a number or a text is its only argument. Of several numbers there are {median},
+/// {p90}, {max} and {least}, and of none it is "-"; of an object there are its members, by their keys.
+[[nodiscard]] std::string filled(std::string_view format, const boost::json::value& value);
+
+/// The headings, and a line for each row; all rows have the same columns. Texts are on the left, numbers on the right.
+/// A row without figures is an empty line.
+[[nodiscard]] std::string table_of(std::span<const Row> rows);
+[[nodiscard]] boost::json::object json_of(const Row& row);
+
+/// figures() of each of the results.
+template <class Results>
+std::vector<Row> rows_of(const Results& results) {
+  std::vector<Row> rows;
+  for (const auto& result : results) rows.push_back(figures(result));
+  return rows;
+}
+
+/// What most benches find: a table below a text that says what it is about; the rows are "results" to programs.
+/// `given`: what comes before these.
+[[nodiscard]] Report report_of(std::string_view bench, std::string text, std::span<const Row> rows,
+                               const Row& given = {});
+
+}  // namespace bench
