@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "benchmarks/benches.hpp"
-#include "benchmarks/kernel_kills.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/scene.hpp"
 #include "benchmarks/variant.hpp"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "benchmarks/runtime_stand_in.hpp"
 #include "core/pod.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/failure.hpp"
@@ -20,14 +21,20 @@ using namespace std::chrono_literals;
 using evictd::core::QosClass;
 
 Crowd::Crowd(testbed::Testbed& testbed, std::size_t pods)
-    : testbed_{testbed}, runtime_{testbed.containerd().socket(), testbed.directory() / "images"}, pods_{pods} {
-  std::vector<RuntimeStandIn::Pod> made;
+    : testbed_{testbed},
+      runtime_{std::make_unique<RuntimeStandIn>(testbed.containerd().socket(), testbed.directory() / "images")},
+      pods_{pods} {
+  std::vector<StandInPod> made;
   for (std::size_t number = 1; number <= pods; ++number) made.push_back(make(fmt::format("crowd-{:04}", number)));
   start(made, "hold 1Mi");
-  for (const auto& pod : made) runtime_.add(pod);
+  for (const auto& pod : made) runtime_->add(pod);
 }
 
-RuntimeStandIn::Pod Crowd::make(const std::string& name) {
+Crowd::~Crowd() = default;
+
+void Crowd::have_listed() { runtime_->remove(""); }
+
+StandInPod Crowd::make(const std::string& name) {
   const auto cgroup = testbed_.node().pod_cgroup(QosClass::BestEffort, name);
   testbed_.node().make(cgroup);
   for (const auto& directory : container(name)) fs::create_directory(directory);
@@ -39,7 +46,7 @@ std::array<fs::path, 2> Crowd::container(const std::string& name) const {
   return {testbed_.node().memory_directory(cgroup), testbed_.node().pids_directory(cgroup)};
 }
 
-void Crowd::start(const std::vector<RuntimeStandIn::Pod>& pods, const std::string& arguments) {
+void Crowd::start(const std::vector<StandInPod>& pods, const std::string& arguments) {
   constexpr std::string_view enter = R"(echo $$ >"$0/cgroup.procs" && echo $$ >"$1/cgroup.procs")";
   const auto script = fmt::format(R"(while [ $# -gt 0 ]; do sh -c '{} && exec {} {}' "$1" "$2" & shift 2; done)", enter,
                                   testbed::load_program().native(), arguments);
@@ -66,12 +73,12 @@ Crowd::Victim::Victim(Crowd& crowd)
   testbed::replace_file(size_, "8Mi");
   const auto pod = crowd.make(name_);
   crowd.start({pod}, "follow " + size_.native());
-  crowd.runtime_.add(pod);
+  crowd.runtime_->add(pod);
 }
 
 Crowd::Victim::~Victim() {
   testbed::report_failure([&] {
-    crowd_.runtime_.remove(name_);
+    crowd_.runtime_->remove(name_);
     testbed::wait_until("the pod's cgroups can be removed", 30s, [&] {
       const auto containers = crowd_.container(name_);
       for (const auto& directory : containers) {

@@ -3,15 +3,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "benchmarks/runtime_stand_in.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/testbed.hpp"
 
 namespace bench {
+
+class RuntimeStandIn;
+struct StandInPod;
 
 /// Many pods for little: each is a pair of real cgroups, the pod's and its container's, for memory and for pids, with
 /// one small process inside that holds a MiB, and an entry in the runtime's stand-in. They go with the testbed.
@@ -25,26 +28,28 @@ class Crowd {
 
   /// `testbed`: without a containerd, in whose place the stand-in answers.
   Crowd(testbed::Testbed& testbed, std::size_t pods);
+  ~Crowd();
+  Crowd(const Crowd&) = delete;
 
   class Victim;
 
   /// Has the pods listed, by an event of one that is not there: the list says what the one before has said.
-  void have_listed() { runtime_.remove(""); }
+  void have_listed();
   /// Leaves the node this much, in bytes, beyond what is used now.
   void leave_free(std::int64_t bytes);
   [[nodiscard]] std::int64_t node_memory() const { return node_memory_; }
 
  private:
   /// Its cgroups; nothing runs there yet. The runtime does not know it yet either.
-  RuntimeStandIn::Pod make(const std::string& name);
+  StandInPod make(const std::string& name);
   /// Of its container, in the memory and in the pids hierarchy: one and the same on v2.
   [[nodiscard]] std::array<std::filesystem::path, 2> container(const std::string& name) const;
   /// Starts `load` with the arguments in each container, from a shell that has gone there itself: memory is charged to
   /// where a process is when it first touches it.
-  void start(const std::vector<RuntimeStandIn::Pod>& pods, const std::string& arguments);
+  void start(const std::vector<StandInPod>& pods, const std::string& arguments);
 
   testbed::Testbed& testbed_;
-  RuntimeStandIn runtime_;
+  std::unique_ptr<RuntimeStandIn> runtime_;  // gRPC's headers take seconds to read
   std::size_t pods_;
   std::int64_t node_memory_ = 0;  // what leave_free() gave it
   int victims_ = 0;               // so far

@@ -1,21 +1,27 @@
-#include "benchmarks/latency.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json.hpp>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <ostream>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "benchmarks/benches.hpp"
 #include "benchmarks/floor.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/scene.hpp"
+#include "benchmarks/variant.hpp"
 #include "core/pod.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/failure.hpp"
@@ -29,6 +35,18 @@ using namespace std::chrono_literals;
 using evictd::v1::Event;
 
 namespace {
+
+/// The stages of an eviction, each counted from the moment at which the observer first saw the node beyond the
+/// threshold. "killed" with CRI is the runtime's answer, which comes after the kill; "growth over" is the same for all.
+constexpr std::array<std::string_view, 7> latency_stages{"woken",         "decided",  "killed", "growth over",
+                                                         "first release", "released", "cleanup"};
+/// Beside their milliseconds: how far the node's usage went beyond the threshold, MiB.
+constexpr std::size_t overshoot = latency_stages.size();
+
+struct LatencyTrial {
+  Variant variant;
+  std::array<std::optional<double>, overshoot + 1> figures{};
+};
 
 constexpr std::int64_t latency_threshold = 300 * mebi;
 // Below the threshold by some 75 MiB, and then as far beyond it as leaves the node 75 MiB: the kernel has no reason to
@@ -125,6 +143,98 @@ std::vector<LatencyTrial> run_trials(int rounds, std::vector<Variant> variants) 
   return result;
 }
 
+/// In the order in which they come first.
+std::vector<Variant> variants_of(const std::vector<LatencyTrial>& trials) {
+  std::vector<Variant> variants;
+  for (const auto& trial : trials)
+    if (std::ranges::find(variants, trial.variant) == variants.end()) variants.push_back(trial.variant);
+  return variants;
+}
+
+/// One figure of all trials of the variant.
+Summary summary_of(const std::vector<LatencyTrial>& trials, Variant variant, std::size_t figure) {
+  std::vector<double> values;
+  for (const auto& trial : trials)
+    if (trial.variant == variant && trial.figures[figure]) values.push_back(*trial.figures[figure]);
+  return summarize(std::move(values));
+}
+
+// In pixels.
+constexpr double left = 110;
+constexpr double right = 40;
+constexpr double axis_width = 800;
+constexpr double top = 70;
+constexpr double row = 16;  ///< of one stage
+constexpr double strip = row * latency_stages.size() + 24;
+// Milliseconds: what lies outside is drawn at the edge.
+constexpr double first = 0.01;
+constexpr double last = 1000;
+
+constexpr std::array<std::string_view, latency_stages.size()> colours{"#6b7280", "#2563eb", "#dc2626", "#d97706",
+                                                                      "#059669", "#0d9488", "#7c3aed"};
+
+double x_of(double milliseconds) {
+  const double within = std::clamp(milliseconds, first, last);
+  return left + axis_width * std::log10(within / first) / std::log10(last / first);
+}
+
+std::string text(double x, double y, std::string_view anchor, std::string_view style, std::string_view words) {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", x, y, anchor, style, words);
+}
+
+std::string axis(double bottom) {
+  std::string svg;
+  const auto decades = std::lround(std::log10(last / first));
+  for (long decade = 0; decade <= decades; ++decade) {
+    const double tick = first * std::pow(10, decade);
+    svg += fmt::format("<line x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2}\" stroke=\"#e5e7eb\"/>\n", x_of(tick),
+                       top - 6, bottom);
+    svg += text(x_of(tick), bottom + 18, "middle", "fill=\"#4b5563\"", fmt::format("{:g} ms", tick));
+  }
+  return svg;
+}
+
+/// A row of a strip: every trial a dot, the median a bar with its number.
+std::string stage_row(const std::vector<LatencyTrial>& trials, Variant variant, std::size_t stage, double y) {
+  std::string svg;
+  for (const auto& trial : trials)
+    if (trial.variant == variant && trial.figures[stage])
+      svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"{}\" fill-opacity=\"0.45\"/>\n",
+                         x_of(*trial.figures[stage]), y, colours[stage]);
+  const auto [median, p90, greatest] = summary_of(trials, variant, stage);
+  svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"3\" height=\"{}\" fill=\"{}\"/>\n", x_of(median) - 1.5,
+                     y - row / 2 + 1, row - 2, colours[stage]);
+  // Beside the furthest dot, so that it lies on none.
+  const double furthest = std::max(x_of(greatest), x_of(median));
+  svg += text(furthest + 7, y + 3.5, "start", fmt::format("font-size=\"10\" fill=\"{}\"", colours[stage]),
+              fmt::format("{} {:.2f}", latency_stages[stage], median));
+  return svg;
+}
+
+/// A strip for each variant with every trial's stages along a logarithmic axis of time.
+std::string latency_svg(const std::vector<LatencyTrial>& trials) {
+  const auto variants = variants_of(trials);
+  const double bottom = top + strip * static_cast<double>(variants.size());
+  const double width = left + axis_width + right + 60;
+  auto svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+      "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+      width, bottom + 40);
+  svg += text(left, 26, "start", "font-size=\"16\" fill=\"#111827\"", "From crossing the threshold to free memory");
+  svg += text(left, 46, "start", "fill=\"#4b5563\"",
+              "milliseconds since the crossing; a dot is a trial, a bar with its number the median");
+  svg += axis(bottom);
+  double y = top;
+  for (const auto variant : variants) {
+    svg += fmt::format("<line x1=\"20\" y1=\"{0}\" x2=\"{1}\" y2=\"{0}\" stroke=\"#9ca3af\"/>\n", y - 6, width - 20);
+    svg += text(20, y + strip / 2 - 6, "start", "font-weight=\"bold\" fill=\"#111827\"", name(variant));
+    for (std::size_t stage = 0; stage < latency_stages.size(); ++stage)
+      svg += stage_row(trials, variant, stage, y + row * (static_cast<double>(stage) + 0.5) + 4);
+    y += strip;
+  }
+  return svg + "</svg>\n";
+}
+
 /// How many times as much as the floor: nothing where the floor's is too small to tell, or comes before the crossing.
 void add_ratio(Row& row, std::string_view key, std::string_view heading, double value, double floor) {
   constexpr double least = 0.05;  // what the observer can tell, ms; and a few pages, MiB
@@ -155,13 +265,13 @@ json::object as_json(const LatencyTrial& trial) {
           {"overshootMiB", trial.figures[overshoot].value_or(0)}};
 }
 
-Report report_of(const std::vector<LatencyTrial>& trials, int rounds) {
+Report report_trials(const std::vector<LatencyTrial>& trials, int rounds) {
   std::vector<Row> table;
   json::object variants;
   for (const auto variant : variants_of(trials)) {
     const auto add = [&](std::size_t figure, std::string_view name) {
-      const auto floor = variant == Variant::floor ? Summary{} : summarize(trials, Variant::floor, figure);
-      table.push_back(figures(variant, name, summarize(trials, variant, figure), floor));
+      const auto floor = variant == Variant::floor ? Summary{} : summary_of(trials, Variant::floor, figure);
+      table.push_back(figures(variant, name, summary_of(trials, variant, figure), floor));
       return json_of(table.back());
     };
     json::object stages;
@@ -181,20 +291,6 @@ Report report_of(const std::vector<LatencyTrial>& trials, int rounds) {
 
 }  // namespace
 
-std::vector<Variant> variants_of(const std::vector<LatencyTrial>& trials) {
-  std::vector<Variant> variants;
-  for (const auto& trial : trials)
-    if (std::ranges::find(variants, trial.variant) == variants.end()) variants.push_back(trial.variant);
-  return variants;
-}
-
-Summary summarize(const std::vector<LatencyTrial>& trials, Variant variant, std::size_t figure) {
-  std::vector<double> values;
-  for (const auto& trial : trials)
-    if (trial.variant == variant && trial.figures[figure]) values.push_back(*trial.figures[figure]);
-  return summarize(std::move(values));
-}
-
 Report measure_latency(const LatencyOptions& options) {
   const auto variants = variants_named(options.variants);
   std::ofstream plot;
@@ -206,7 +302,7 @@ Report measure_latency(const LatencyOptions& options) {
   const auto trials = run_trials(options.trials, variants);
   if (plot.is_open()) plot << latency_svg(trials) << std::flush;
   check();
-  return report_of(trials, options.trials);
+  return report_trials(trials, options.trials);
 }
 
 }  // namespace bench

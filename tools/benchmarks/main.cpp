@@ -11,6 +11,7 @@
 #include <random>
 #include <stop_token>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "benchmarks/benches.hpp"
@@ -61,7 +62,8 @@ struct Words {
 /// std::stop_token for who can end early.
 template <class Options, class... Asked>
 void add(CLI::App& app, Chosen& chosen, const Words& words, bench::Report (*measure)(const Options&, const Asked&...),
-         void (*describe)(CLI::App& command, Options& options) = nullptr, int (*run)(const Work&) = supervised) {
+         std::type_identity_t<void (*)(CLI::App& command, Options& options)> describe = nullptr,
+         int (*run)(const Work&) = supervised) {
   auto* command = app.add_subcommand(words.name, words.help);
   const auto options = std::make_shared<Options>();
   const auto output = std::make_shared<std::string>("table");
@@ -92,81 +94,27 @@ void variants(CLI::App& command, std::vector<std::string>& names, const std::vec
       ->capture_default_str();
 }
 
-void describe_latency(CLI::App& command, bench::LatencyOptions& options) {
-  command.add_option("--plot", options.plot, "an SVG file to draw the trials into");
-  variants(command, options.variants, {"fast", "cri", "timer", "sampler", "fence", "hook", "hook-hangs", "floor"});
-}
-
-void describe_oom(CLI::App& command, bench::OomOptions& options) {
-  variants(command, options.variants, {"fast", "cri", "timer", "sampler", "fence"});
-  command.add_flag("--steer", options.steers,
-                   "instead, whom the kernel takes while evictd is held back, with protection.steerOom and without");
-}
-
-void describe_brake(CLI::App& command, bench::BrakeOptions& options) {
-  number(command, "--threshold", options.threshold_mib, "memory.available below so many MiB evicts", 50, 500);
-}
-
-void describe_scale(CLI::App& command, bench::ScaleOptions& options) {
-  number(command, "--pods", options.pods, "the sizes", 1, 5000);
-  number(command, "--idle", options.idle_seconds, "seconds at rest", 1, 3600);
-}
-
-void describe_path(CLI::App& command, bench::PathOptions& options) {
-  number(command, "--pods", options.pods, "the sizes", 1, 5000);
-}
-
-void describe_streams(CLI::App& command, bench::StreamsOptions& options) {
-  number(command, "--subscribers", options.subscribers, "each with a connection of its own", 1, 20'000);
-  number(command, "--rate", options.rate, "events a second", 20, 1'000'000);
-  command.add_option("--scheduler", options.scheduler, "how the deciding thread is scheduled")
-      ->check(CLI::IsMember({"none", "nice", "roundRobin"}))
-      ->capture_default_str();
-}
-
-void describe_proxy(CLI::App& command, bench::ProxyOptions& options) {
-  number(command, "--pods", options.pods, "that containerd lists", 1, 200);
-}
-
-void describe_cluster(CLI::App& command, bench::ClusterOptions& options) {
-  number(command, "--nodes", options.nodes, "each takes 4 open files", 1, 10'000);
-  number(command, "--pods", options.pods, "of each node", 1, 500);
-  number(command, "--evictions", options.evictions, "of each node in the storm; at most its pods", 1, 500);
-}
-
-void describe_soak(CLI::App& command, bench::soak::Options& options) {
-  options.seed = std::random_device{}();
-  command
-      .add_option_function<std::string>(
-          "--duration",
-          [&options](const std::string& text) {
-            const auto duration = evictd::core::parse_duration(text);
-            if (!duration || *duration < std::chrono::seconds{1})
-              throw CLI::ValidationError("--duration", "\"" + text + "\" is no duration of a second or more");
-            options.duration = std::chrono::duration_cast<std::chrono::milliseconds>(*duration);
-          },
-          "5m, 1h30m; Ctrl-C ends it before, with the figures so far")
-      ->default_str("1h");
-  command.add_option("--seed", options.seed, "of all that is random; none: a new one, which is told");
-  number(command, "--pods", options.pods, "that stand on the node", 5, 100);
-  number(command, "--subscribers", options.subscribers, "that come and go", 1, 500);
-}
-
-}  // namespace
-
-int main(int argc, char** argv) try {
-  CLI::App app{"Measures evictd on real cgroups.", "tools/bench"};
-  app.require_subcommand(1);
-  Chosen chosen;
+void add_commands(CLI::App& app, Chosen& chosen) {
   add(app, chosen,
       {"latency", "from crossing a memory threshold to free memory, beside a bare kill loop", "of each variant"},
-      bench::measure_latency, describe_latency);
+      bench::measure_latency, [](CLI::App& command, bench::LatencyOptions& options) {
+        command.add_option("--plot", options.plot, "an SVG file to draw the trials into");
+        variants(command, options.variants,
+                 {"fast", "cri", "timer", "sampler", "fence", "hook", "hook-hangs", "floor"});
+      });
   add(app, chosen, {"oom", "how often the kernel's OOM killer is quicker", "of each hog against each variant"},
-      bench::measure_oom, describe_oom);
+      bench::measure_oom, [](CLI::App& command, bench::OomOptions& options) {
+        variants(command, options.variants, {"fast", "cri", "timer", "sampler", "fence"});
+        command.add_flag(
+            "--steer", options.steers,
+            "instead, whom the kernel takes while evictd is held back, with protection.steerOom and without");
+      });
   add(app, chosen,
       {"brake", "how often a pod that must write at its end gets to, with eviction.brake and without",
        "with the brake, and as many without"},
-      bench::measure_brake, describe_brake);
+      bench::measure_brake, [](CLI::App& command, bench::BrakeOptions& options) {
+        number(command, "--threshold", options.threshold_mib, "memory.available below so many MiB evicts", 50, 500);
+      });
   add(app, chosen,
       {"trim", "what eviction.trim gives back, how quickly, and whether a pod goes all the same",
        "with the trim, and as many without"},
@@ -177,23 +125,70 @@ int main(int argc, char** argv) try {
       bench::measure_reading);
   add(app, chosen,
       {"scale", "what evictd takes, at work and at rest, with more and more pods", "evictions at each size"},
-      bench::measure_scale, describe_scale);
+      bench::measure_scale, [](CLI::App& command, bench::ScaleOptions& options) {
+        number(command, "--pods", options.pods, "the sizes", 1, 5000);
+        number(command, "--idle", options.idle_seconds, "seconds at rest", 1, 3600);
+      });
   add(app, chosen,
       {"path",
        "what evictd does from its wake-up to the first signal: system calls, instructions, the longest gap, by stage",
        "evictions at each size"},
-      bench::measure_path, describe_path);
+      bench::measure_path, [](CLI::App& command, bench::PathOptions& options) {
+        number(command, "--pods", options.pods, "the sizes", 1, 5000);
+      });
   add(app, chosen,
       {"streams", "whether many subscribers and events make an eviction later", "evictions in each situation"},
-      bench::measure_streams, describe_streams);
+      bench::measure_streams, [](CLI::App& command, bench::StreamsOptions& options) {
+        number(command, "--subscribers", options.subscribers, "each with a connection of its own", 1, 20'000);
+        number(command, "--rate", options.rate, "events a second", 20, 1'000'000);
+        command.add_option("--scheduler", options.scheduler, "how the deciding thread is scheduled")
+            ->check(CLI::IsMember({"none", "nice", "roundRobin"}))
+            ->capture_default_str();
+      });
   add(app, chosen, {"proxy", "what evictd cri-proxy adds to a call", "calls of each kind, each way"},
-      bench::measure_proxy, describe_proxy);
+      bench::measure_proxy, [](CLI::App& command, bench::ProxyOptions& options) {
+        number(command, "--pods", options.pods, "that containerd lists", 1, 200);
+      });
   add(app, chosen, {"starts", "how soon evictd knows a pod that the runtime has started", "pods that start"},
       bench::measure_starts);
-  add(app, chosen, {"cluster", "what many evictds cost one API server, at rest and when all is not well"},
-      bench::report_cluster, describe_cluster, alone);
-  add(app, chosen, {"soak", "whether it lasts: hogs, pods, containerds and subscribers come and go"}, bench::soak::run,
-      describe_soak, supervised_until_asked);
+  add(
+      app, chosen, {"cluster", "what many evictds cost one API server, at rest and when all is not well"},
+      bench::report_cluster,
+      [](CLI::App& command, bench::ClusterOptions& options) {
+        number(command, "--nodes", options.nodes, "each takes 4 open files", 1, 10'000);
+        number(command, "--pods", options.pods, "of each node", 1, 500);
+        number(command, "--evictions", options.evictions, "of each node in the storm; at most its pods", 1, 500);
+      },
+      alone);
+  add(
+      app, chosen, {"soak", "whether it lasts: hogs, pods, containerds and subscribers come and go"}, bench::soak::run,
+      [](CLI::App& command, bench::soak::Options& options) {
+        options.seed = std::random_device{}();
+        command
+            .add_option_function<std::string>(
+                "--duration",
+                [&options](const std::string& text) {
+                  const auto duration = evictd::core::parse_duration(text);
+                  if (!duration || *duration < std::chrono::seconds{1})
+                    throw CLI::ValidationError("--duration", "\"" + text + "\" is no duration of a second or more");
+                  options.duration = std::chrono::duration_cast<std::chrono::milliseconds>(*duration);
+                },
+                "5m, 1h30m; Ctrl-C ends it before, with the figures so far")
+            ->default_str("1h");
+        command.add_option("--seed", options.seed, "of all that is random; none: a new one, which is told");
+        number(command, "--pods", options.pods, "that stand on the node", 5, 100);
+        number(command, "--subscribers", options.subscribers, "that come and go", 1, 500);
+      },
+      supervised_until_asked);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  CLI::App app{"Measures evictd on real cgroups.", "tools/bench"};
+  app.require_subcommand(1);
+  Chosen chosen;
+  add_commands(app, chosen);
   CLI11_PARSE(app, argc, argv);
   return chosen();
 } catch (const std::exception& error) {

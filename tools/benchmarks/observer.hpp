@@ -67,6 +67,26 @@ struct Stages {
 
 [[nodiscard]] Course course_of(const std::vector<Sample>& samples, std::int64_t level);
 
+/// Whether the kernel's OOM killer has killed below the node since this object was made. On v1 each cgroup counts its
+/// own processes and takes the count with it when it goes, so it must be looked at all the time.
+class KernelKills {
+ public:
+  /// The node's memory cgroup, and on v1 all that are below it now. Fails where they cannot be read.
+  explicit KernelKills(const std::filesystem::path& node);
+
+  /// Whether there have been any.
+  bool look();
+
+ private:
+  std::vector<evictd::os::FileDescriptor> files_;
+  std::vector<std::int64_t> before_;
+  bool any_ = false;
+};
+
+/// Has the machine give so much memory once. A virtual machine has pages that it used before at once, and fresh ones
+/// slowly: without this no hog would be fast.
+void warm_memory(std::int64_t bytes);
+
 /// Opens a file of a cgroup directory for repeated reading; fails if it cannot.
 [[nodiscard]] evictd::os::FileDescriptor open_counter(const std::filesystem::path& directory, const std::string& name);
 /// memory.usage_in_bytes, on v2 memory.current.

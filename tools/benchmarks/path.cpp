@@ -10,7 +10,6 @@
 #include "benchmarks/benches.hpp"
 #include "benchmarks/crowd.hpp"
 #include "benchmarks/scene.hpp"
-#include "benchmarks/statistics.hpp"
 #include "benchmarks/variant.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/failure.hpp"

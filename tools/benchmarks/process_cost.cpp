@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
-#include <string>
 #include <string_view>
 
 #include "testbed/files.hpp"

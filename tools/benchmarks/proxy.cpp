@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "benchmarks/benches.hpp"
-#include "benchmarks/statistics.hpp"
 #include "core/pod.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/calls.hpp"

@@ -8,13 +8,11 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "benchmarks/benches.hpp"
 #include "benchmarks/scene.hpp"
-#include "benchmarks/statistics.hpp"
 #include "benchmarks/variant.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/cgroup_host.hpp"

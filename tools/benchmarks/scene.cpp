@@ -4,16 +4,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <system_error>
 #include <utility>
 
-#include "benchmarks/observer.hpp"
 #include "core/pod.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
-#include "testbed/pod_spec.hpp"
 #include "testbed/wait.hpp"
 
 namespace bench {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "benchmarks/benches.hpp"
-#include "benchmarks/statistics.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/testbed.hpp"
 

@@ -1,10 +1,16 @@
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <future>
+#include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -15,12 +21,13 @@
 #include "benchmarks/crowd.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/scene.hpp"
-#include "benchmarks/statistics.hpp"
-#include "benchmarks/subscribers.hpp"
 #include "benchmarks/variant.hpp"
 #include "testbed/agent.hpp"
+#include "testbed/channel.hpp"
 #include "testbed/failure.hpp"
+#include "testbed/rejected_pods.hpp"
 #include "testbed/testbed.hpp"
+#include "testbed/wait.hpp"
 
 namespace bench {
 
@@ -34,6 +41,119 @@ constexpr std::int64_t streams_threshold = 300 * mebi;
 constexpr std::int64_t streams_free = 600 * mebi;
 constexpr std::string_view streams_growth = "450Mi";  // of the free memory: beyond the threshold, and not to the limit
 constexpr int evictions_at_once = 5;                  // before the next situation has its turn
+
+/// Many subscribers to an agent's events, each on a connection of its own, who read as fast as they are served. They
+/// leave with this object.
+class Subscribers {
+ public:
+  /// Returns when all subscriptions stand.
+  Subscribers(const testbed::Agent& agent, std::size_t count) {
+    rlimit files{};
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+    // A few at a time: the bench is about events, not about who comes first.
+    constexpr std::size_t at_once = 50;
+    for (std::size_t first = 0; first < count; first += at_once) {
+      const auto last = std::min(first + at_once, count);
+      for (auto i = first; i < last; ++i) streams_.push_back(std::make_unique<Stream>(*this, agent.address()));
+      testbed::wait_until("the subscriptions stand", 2min, [&] {
+        return std::all_of(streams_.begin() + static_cast<std::ptrdiff_t>(first), streams_.end(),
+                           [](const auto& stream) { return stream->stands(); });
+      });
+    }
+  }
+  ~Subscribers() {
+    leaving_ = true;
+    for (const auto& stream : streams_) stream->cancel();
+    streams_.clear();
+  }
+  Subscribers(const Subscribers&) = delete;
+
+  /// Events that were read so far by all of them, and those that they were told they had missed.
+  [[nodiscard]] std::uint64_t read() const { return read_; }
+  [[nodiscard]] std::uint64_t missed() const { return missed_; }
+  /// Streams that ended before their time.
+  [[nodiscard]] std::size_t lost() const { return lost_; }
+
+ private:
+  class Stream final : public grpc::ClientReadReactor<Event> {
+   public:
+    Stream(Subscribers& all, const std::string& address) : all_{all}, stub_{testbed::agent_stub(address)} {
+      context_.set_wait_for_ready(true);
+      stub_->async()->StreamEvents(&context_, &request_, this);
+      StartRead(&event_);
+      StartCall();
+    }
+    ~Stream() override {
+      cancel();
+      done_.get_future().wait();
+    }
+
+    void cancel() { context_.TryCancel(); }
+    [[nodiscard]] bool stands() const { return stands_; }
+
+    void OnReadInitialMetadataDone(bool ok) override { stands_ = ok; }
+    void OnReadDone(bool ok) override {
+      if (!ok) return;
+      if (event_.kind() == Event::GAP)
+        all_.missed_ += event_.gap().to() - event_.gap().from() + 1;
+      else
+        ++all_.read_;
+      StartRead(&event_);
+    }
+    void OnDone(const grpc::Status&) override {
+      if (!all_.leaving_) ++all_.lost_;
+      done_.set_value();
+    }
+
+   private:
+    Subscribers& all_;
+    std::unique_ptr<evictd::v1::EvictionService::Stub> stub_;
+    grpc::ClientContext context_;
+    evictd::v1::StreamEventsRequest request_;
+    Event event_;
+    std::atomic<bool> stands_ = false;
+    std::promise<void> done_;
+  };
+
+  std::atomic<std::uint64_t> read_ = 0;
+  std::atomic<std::uint64_t> missed_ = 0;
+  std::atomic<std::size_t> lost_ = 0;
+  std::atomic<bool> leaving_ = false;
+  std::vector<std::unique_ptr<Stream>> streams_;  // last: until they are gone they count in the above
+};
+
+/// Makes events through the agent's API at a rate, from a thread of its own.
+class EventLoad {
+ public:
+  /// `rate`: events a second, > 0. What the machine does not manage is not made up for.
+  EventLoad(const testbed::Testbed& testbed, const testbed::Agent& agent, int rate) : pods_{testbed, agent} {
+    pods_.make_events(1);
+    thread_ = std::jthread([this, rate](const std::stop_token& stop) { run(stop, rate); });
+  }
+
+  [[nodiscard]] std::uint64_t made() const { return made_; }
+
+ private:
+  /// Small requests: one of 256 pods would itself hold up the agent for milliseconds.
+  void run(const std::stop_token& stop, int rate) {
+    constexpr int at_once = 20;
+    const std::chrono::nanoseconds interval = std::chrono::nanoseconds(1s) * at_once / rate;
+    auto next = std::chrono::steady_clock::now();
+    while (!stop.stop_requested()) {
+      std::this_thread::sleep_until(next);
+      if (const auto status = pods_.reject(at_once, "default", "nobody"); !status.ok())
+        return fmt::print(stderr, "bench: no more events: {}\n", status.error_message());
+      made_ += at_once;
+      next = std::max(next + interval, std::chrono::steady_clock::now() - 100ms);
+    }
+  }
+
+  testbed::RejectedPods pods_;
+  std::atomic<std::uint64_t> made_ = 0;
+  std::jthread thread_;
+};
 
 struct Times {
   std::vector<double> decided;

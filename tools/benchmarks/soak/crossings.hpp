@@ -1,7 +1,11 @@
 #pragma once
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <stop_token>
 
+#include "benchmarks/observer.hpp"
+#include "benchmarks/soak/dice.hpp"
 #include "testbed/node_cgroup.hpp"
 
 namespace bench::soak {
@@ -13,9 +17,26 @@ class Crossings {
   Crossings(const testbed::NodeCgroup& node, std::int64_t level) : node_{node}, level_{level} {}
 
   /// Looks every 10 ms until it is asked to stop.
-  void watch(const std::stop_token& stop);
+  void watch(const std::stop_token& stop) {
+    Nanoseconds since = 0;  // when the node went beyond; 0: it is not
+    const auto look = [&] {
+      const auto now = monotonic_now();
+      if (working_set() <= level_) {
+        since = 0;
+      } else if (since == 0) {
+        since = now;
+        ++count_;
+      } else {
+        longest_ms_ = std::max(longest_ms_, milliseconds(now - since));
+      }
+    };
+    do look();
+    while (pause(stop, std::chrono::milliseconds{10}));
+  }
   /// Bytes, as evictd counts them: without the file cache that nobody uses. From any thread.
-  [[nodiscard]] std::int64_t working_set() const;
+  [[nodiscard]] std::int64_t working_set() const {
+    return std::max<std::int64_t>(node_.memory_usage() - node_.memory_stat("inactive_file"), 0);
+  }
   [[nodiscard]] std::int64_t level() const { return level_; }
 
   /// Once watch() has returned: how often the node went beyond the level and came back, and how long it stayed there at

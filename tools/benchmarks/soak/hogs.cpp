@@ -1,7 +1,6 @@
 #include "benchmarks/soak/hogs.hpp"
 
 #include <fmt/format.h>
-#include <grpcpp/grpcpp.h>
 
 #include <algorithm>
 #include <boost/json/value_from.hpp>
@@ -10,18 +9,15 @@
 #include <tuple>
 #include <utility>
 
-#include "benchmarks/statistics.hpp"
+#include "benchmarks/report.hpp"
 #include "benchmarks/variant.hpp"
 #include "core/pod.hpp"
-#include "testbed/channel.hpp"
 #include "testbed/files.hpp"
-#include "testbed/pod_spec.hpp"
 #include "testbed/wait.hpp"
 
 namespace bench::soak {
 
 namespace json = boost::json;
-namespace v1 = evictd::v1;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
@@ -36,9 +32,6 @@ double milliseconds_since(Clock::time_point begin) {
 }
 
 }  // namespace
-
-Hogs::Hogs(Parts parts, std::uint64_t seed)
-    : parts_{parts}, dice_{seed, "hogs"}, stub_{testbed::agent_stub(parts_.agent.address())} {}
 
 void Hogs::run(const std::stop_token& stop) {
   while (pause(stop, dice_.between(200ms, 7000ms))) {
@@ -117,7 +110,7 @@ Hogs::Hog Hogs::make(const char* kind) {
       break;
     }
   }
-  if (!testbed::comes_true(2min, [&] { return is_known(hog.pod.uid); }))
+  if (!testbed::comes_true(2min, [&] { return parts_.agent.is_listed(hog.pod.uid); }))
     parts_.findings.add(fmt::format("evictd has not heard of the pod {} for 2 min", name));
   return hog;
 }
@@ -154,17 +147,6 @@ void Hogs::wait_until_gone(const std::vector<Hog>& hogs) {
                                     hogs[i].pod.name, dead[i] ? "is dead and its eviction did not end" : "lives on",
                                     parts_.crossings.working_set() / mebi, parts_.crossings.level() / mebi));
   }
-}
-
-bool Hogs::is_known(const std::string& uid) const {
-  std::this_thread::sleep_for(30ms);
-  grpc::ClientContext context;
-  context.set_wait_for_ready(true);
-  context.set_deadline(std::chrono::system_clock::now() + testbed::patient(20s));
-  v1::RankPodsResponse answer;
-  return stub_->RankPods(&context, {}, &answer).ok() && std::ranges::any_of(answer.pods(), [&](const auto& ranked) {
-           return ranked.pod().uid() == uid && ranked.pod().namespace_() == "default";
-         });
 }
 
 bool Hogs::has_processes(const Hog& hog) const { return !parts_.testbed.node().processes(hog.pod.cgroup).empty(); }

@@ -1,10 +1,7 @@
 #pragma once
-#include <evictd.grpc.pb.h>
-
 #include <boost/json/object.hpp>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -33,7 +30,7 @@ class Hogs {
     Findings& findings;
   };
 
-  Hogs(Parts parts, std::uint64_t seed);
+  Hogs(Parts parts, std::uint64_t seed) : parts_{parts}, dice_{seed, "hogs"} {}
 
   /// Finishes the act it is in.
   void run(const std::stop_token& stop);
@@ -54,7 +51,6 @@ class Hogs {
   [[nodiscard]] Hog make(const char* kind);
   void grow(const std::vector<Hog>& hogs, std::int64_t bytes);
   void wait_until_gone(const std::vector<Hog>& hogs);
-  [[nodiscard]] bool is_known(const std::string& uid) const;
   [[nodiscard]] bool has_processes(const Hog& hog) const;
   [[nodiscard]] bool wait_for_cleanup(const Hog& hog) const;
   /// What a pod has to hold for the node to stand so far beyond the level.
@@ -62,7 +58,6 @@ class Hogs {
 
   Parts parts_;
   Dice dice_;
-  std::unique_ptr<evictd::v1::EvictionService::Stub> stub_;
   int number_ = 0;
 
   int alone_ = 0;                  // one that crossed the threshold

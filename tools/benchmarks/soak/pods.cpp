@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <thread>
 #include <utility>
 
@@ -12,7 +11,6 @@
 #include "testbed/cgroup_host.hpp"
 #include "testbed/cri.hpp"
 #include "testbed/failure.hpp"
-#include "testbed/pod_spec.hpp"
 #include "testbed/wait.hpp"
 
 namespace bench::soak {

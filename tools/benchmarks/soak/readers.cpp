@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "testbed/channel.hpp"
-#include "testbed/testbed.hpp"
 
 namespace bench::soak {
 

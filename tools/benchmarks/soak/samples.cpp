@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "benchmarks/process_cost.hpp"
-#include "benchmarks/statistics.hpp"
+#include "benchmarks/report.hpp"
 
 namespace bench::soak {
 

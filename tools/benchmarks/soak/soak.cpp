@@ -11,8 +11,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <stop_token>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -26,7 +24,6 @@
 #include "benchmarks/soak/readers.hpp"
 #include "benchmarks/soak/samples.hpp"
 #include "benchmarks/soak/verdict.hpp"
-#include "benchmarks/statistics.hpp"
 #include "benchmarks/variant.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/failure.hpp"

@@ -1,7 +1,6 @@
 #include "benchmarks/soak/verdict.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <boost/json/value_from.hpp>
 #include <filesystem>
