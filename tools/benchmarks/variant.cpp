@@ -1,6 +1,11 @@
 #include "benchmarks/variant.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include "testbed/cgroup_host.hpp"
@@ -10,37 +15,24 @@ namespace bench {
 
 namespace {
 
-/// "fast", …, "floor", as the command line has them.
-std::string_view short_name(Variant variant) {
-  const auto whole = name(variant);
-  return whole.substr(whole.find_last_of(' ') + 1);  // of "floor" all
-}
+/// As the command line has them, in the order of Variant.
+constexpr std::array<std::string_view, 8> short_names{"fast",  "cri",  "timer",      "sampler",
+                                                      "fence", "hook", "hook-hangs", "floor"};
 
 /// Whether cgroup v1 knows no such difference.
 bool is_of_v2(Variant variant) { return variant == Variant::sampler || variant == Variant::fence; }
 
 }  // namespace
 
-std::string_view name(Variant variant) {
-  switch (variant) {
-    case Variant::fast: return "evictd fast";
-    case Variant::cri: return "evictd cri";
-    case Variant::timer: return "evictd timer";
-    case Variant::sampler: return "evictd sampler";
-    case Variant::fence: return "evictd fence";
-    case Variant::hook: return "evictd hook";
-    case Variant::hook_hangs: return "evictd hook-hangs";
-    case Variant::floor: return "floor";
-  }
-  return "";
+std::string name(Variant variant) {
+  const auto short_name = std::string(short_names.at(static_cast<std::size_t>(variant)));
+  return variant == Variant::floor ? short_name : "evictd " + short_name;
 }
 
-std::vector<Variant> variants_named(const std::vector<std::string>& short_names) {
-  using enum Variant;
+std::vector<Variant> variants_named(const std::vector<std::string>& names) {
   std::vector<Variant> variants;
-  for (const auto& wanted : short_names)
-    for (const auto variant : {fast, cri, timer, sampler, fence, hook, hook_hangs, floor})
-      if (short_name(variant) == wanted) variants.push_back(variant);
+  for (const auto& name : names)
+    variants.push_back(static_cast<Variant>(std::ranges::find(short_names, name) - short_names.begin()));
   if (!testbed::cgroup_host().v2 && std::ranges::any_of(variants, is_of_v2))
     testbed::fail("sampler and fence are cgroup v2's, and this machine has its memory on v1: see tools/vm/run");
   return variants;
@@ -50,7 +42,7 @@ testbed::Agent::Options agent_options(Variant variant, std::string thresholds) {
   testbed::Agent::Options options{.thresholds = std::move(thresholds)};
   options.sections = variant == Variant::cri ? "kill: {mode: cri}\n" : "kill: {mode: fast}\n";
   if (variant == Variant::timer) options.notifier = "disable: [memcg, oom, files, sampler, psi], v2: sampler";
-  if (is_of_v2(variant)) options.notifier = "v2: " + std::string(short_name(variant));
+  if (is_of_v2(variant)) options.notifier = fmt::format("v2: {}", short_names.at(static_cast<std::size_t>(variant)));
   return options;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "testbed/agent.hpp"
@@ -23,9 +22,10 @@ enum class Variant : std::uint8_t {
 };
 
 /// "evictd fast", …, "floor"
-[[nodiscard]] std::string_view name(Variant variant);
-/// By their short names: "fast", …, "floor". Fails where one of them is cgroup v2's, and this machine has v1.
-[[nodiscard]] std::vector<Variant> variants_named(const std::vector<std::string>& short_names);
+[[nodiscard]] std::string name(Variant variant);
+/// By their short names: "fast", …, "hook-hangs", "floor". Fails where one of them is cgroup v2's, and this machine has
+/// v1.
+[[nodiscard]] std::vector<Variant> variants_named(const std::vector<std::string>& names);
 
 /// The configuration of evictd for the variant, with the thresholds given as KubeletConfiguration.
 [[nodiscard]] testbed::Agent::Options agent_options(Variant variant, std::string thresholds);
