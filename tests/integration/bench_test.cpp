@@ -12,7 +12,7 @@
 #include "benchmarks/cluster.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/path.hpp"
-#include "benchmarks/statistics.hpp"
+#include "benchmarks/report.hpp"
 #include "testbed/files.hpp"
 #include "testbed/process.hpp"
 #include "testbed/programs.hpp"
@@ -213,6 +213,18 @@ TEST_CASE("the course of an eviction is read from what was seen") {
   CHECK(course.released == 50);
   CHECK(course.peak_of_node == 750 * mebi);
   CHECK_FALSE(bench::course_of(samples, 800 * mebi).crossing);
+}
+
+TEST_CASE("figures are an object for programs and a line of a table for people") {
+  const std::vector<double> none;
+  const std::vector<bench::Row> rows{
+      {{"name", "", "one"}, {"secret", 1}, {"ms", "ms", std::vector{4.0, 2.0}, "{median:.1f}"}},
+      {},
+      {{"", "", "another"}, {"ms", "ms", none, "{median:.1f}"}}};
+  CHECK(bench::table_of(rows) == "          ms\none      3.0\n\nanother    -\n");
+  CHECK(bench::json_of(rows[0]) == boost::json::parse(R"({"name": "one", "secret": 1, "ms": [4.0, 2.0]})"));
+  CHECK(bench::json_of(rows[2]) == boost::json::parse(R"({"ms": []})"));
+  CHECK(bench::filled("{a} of {b:.1f}", boost::json::parse(R"({"a": 1, "b": 2.0})")) == "1 of 2.0");
 }
 
 TEST_CASE("a summary has the median, the ninth decile and the greatest") {

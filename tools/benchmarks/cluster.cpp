@@ -8,15 +8,11 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/json.hpp>
-#include <cmath>
 #include <functional>
-#include <map>
 #include <memory>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
-#include "benchmarks/counting_server.hpp"
 #include "benchmarks/simulated_node.hpp"
 #include "testbed/failure.hpp"
 
@@ -37,32 +33,6 @@ void allow_connections(int nodes) {
   if (limit.rlim_cur >= wanted) return;
   limit = {.rlim_cur = wanted, .rlim_max = std::max(limit.rlim_max, wanted)};
   if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) testbed::fail_errno(fmt::format("{} open files", wanted));
-}
-
-ClusterPhase phase_of(std::string name, const std::vector<Crossing>& crossings, Clock::time_point from,
-                      Clock::time_point to) {
-  ClusterPhase phase{.name = std::move(name), .seconds = std::chrono::duration<double>(to - from).count()};
-  const auto seconds = static_cast<std::size_t>(std::max(1.0, std::ceil(phase.seconds)));
-  for (auto& each : phase.requests) each.resize(seconds);
-  phase.turned_away.resize(seconds);
-  std::map<int, int> of_node;
-  for (const auto& crossing : crossings) {
-    if (crossing.time < from || crossing.time >= to) continue;
-    const auto second = static_cast<std::size_t>((crossing.time - from) / 1s);
-    phase.bytes_in += crossing.in;
-    phase.bytes_out += crossing.out;
-    switch (crossing.what) {
-      case Crossing::What::Request:
-        ++phase.requests.at(static_cast<std::size_t>(crossing.call)).at(second);
-        phase.most_of_a_node = std::max(phase.most_of_a_node, ++of_node[crossing.node]);
-        break;
-      case Crossing::What::Bookmark: ++phase.bookmarks; break;
-      case Crossing::What::Change: ++phase.changes; break;
-      case Crossing::What::Connection: ++phase.connections; break;
-      case Crossing::What::TurnedAway: ++phase.turned_away.at(second); break;
-    }
-  }
-  return phase;
 }
 
 /// A cluster, alive.
@@ -112,9 +82,9 @@ class Cluster {
 
   /// Does something; what came to the server meanwhile.
   ClusterPhase phase(std::string name, const std::function<void()>& work) {
-    const auto begin = Clock::now();
+    server_.begin_phase(std::move(name));
     work();
-    return phase_of(std::move(name), server_.crossings(), begin, Clock::now());
+    return server_.end_phase();
   }
 
  private:
@@ -174,9 +144,6 @@ void measure_rest(const ClusterOptions& options, ClusterResult& result) {
   result.rest = cluster.phase("rest", [&] { cluster.run_for(options.rest); });
 }
 
-int sum(const std::vector<int>& seconds) { return std::accumulate(seconds.begin(), seconds.end(), 0); }
-int greatest(const std::vector<int>& seconds) { return seconds.empty() ? 0 : std::ranges::max(seconds); }
-
 /// Of each Call, for programs and for people.
 constexpr std::array<std::pair<std::string_view, std::string_view>, calls> call_names{{{"lists", "lists"},
                                                                                        {"watches", "watches"},
@@ -221,21 +188,6 @@ Row of_all_nodes(const ClusterPhase& phase) {
 }
 
 }  // namespace
-
-int ClusterPhase::count(Call call) const { return sum(requests.at(static_cast<std::size_t>(call))); }
-
-int ClusterPhase::all_requests() const {
-  return std::accumulate(requests.begin(), requests.end(), 0,
-                         [](int before, const auto& seconds) { return before + sum(seconds); });
-}
-
-int ClusterPhase::peak(Call call) const { return greatest(requests.at(static_cast<std::size_t>(call))); }
-
-int ClusterPhase::peak() const {
-  std::vector<int> together(turned_away.size());
-  for (const auto& seconds : requests) std::ranges::transform(together, seconds, together.begin(), std::plus{});
-  return greatest(together);
-}
 
 ClusterResult measure_cluster(const ClusterOptions& options) {
   allow_connections(options.nodes);

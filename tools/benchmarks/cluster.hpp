@@ -1,11 +1,8 @@
 #pragma once
-#include <array>
 #include <chrono>
-#include <cstdint>
-#include <string>
-#include <vector>
+#include <cstddef>
 
-#include "benchmarks/cluster_objects.hpp"
+#include "benchmarks/counting_server.hpp"
 #include "benchmarks/report.hpp"
 
 namespace bench {
@@ -20,27 +17,6 @@ struct ClusterOptions {
   std::chrono::milliseconds rest{40'000};            ///< how long the cluster is watched doing nothing
   /// At rest so many times as often as in life: what is confirmed every five minutes, a watch's end, bookmarks.
   int haste = 15;
-};
-
-/// What came to the server in a part of a cluster's life.
-struct ClusterPhase {
-  std::string name;
-  double seconds = 0;
-  std::array<std::vector<int>, calls> requests{};  ///< of each Call, in each second
-  std::vector<int> turned_away{};                  ///< connections, in each second
-  int connections = 0;
-  int bookmarks = 0;
-  int changes = 0;  ///< of pods, told by watches
-  std::uint64_t bytes_in = 0;
-  std::uint64_t bytes_out = 0;
-  int most_of_a_node = 0;  ///< requests
-
-  [[nodiscard]] int count(Call call) const;
-  [[nodiscard]] int all_requests() const;
-  /// Of one kind, in the busiest second.
-  [[nodiscard]] int peak(Call call) const;
-  /// Of all kinds.
-  [[nodiscard]] int peak() const;
 };
 
 struct ClusterResult {

@@ -16,6 +16,9 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <charconv>
+#include <cmath>
+#include <functional>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -26,6 +29,7 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 using asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -56,12 +60,30 @@ asio::awaitable<bool> write(tcp::socket& socket, std::string text) {
   co_return !error;
 }
 
+int sum(const std::vector<int>& seconds) { return std::accumulate(seconds.begin(), seconds.end(), 0); }
+int greatest(const std::vector<int>& seconds) { return seconds.empty() ? 0 : std::ranges::max(seconds); }
+
 /// Runs it on the server's thread, and waits for it.
 auto on_thread_of(asio::io_context& context, auto work) {
   return asio::post(context, asio::use_future(std::move(work))).get();
 }
 
 }  // namespace
+
+int ClusterPhase::count(Call call) const { return sum(requests.at(static_cast<std::size_t>(call))); }
+
+int ClusterPhase::all_requests() const {
+  return std::accumulate(requests.begin(), requests.end(), 0,
+                         [](int before, const auto& seconds) { return before + sum(seconds); });
+}
+
+int ClusterPhase::peak(Call call) const { return greatest(requests.at(static_cast<std::size_t>(call))); }
+
+int ClusterPhase::peak() const {
+  std::vector<int> together(turned_away.size());
+  for (const auto& seconds : requests) std::ranges::transform(together, seconds, together.begin(), std::plus{});
+  return greatest(together);
+}
 
 struct CountingServer::Connection {
   explicit Connection(tcp::socket taken) : socket{std::move(taken)}, wake{socket.get_executor()} {}
@@ -92,9 +114,17 @@ CountingServer::~CountingServer() {
   thread_.join();
 }
 
-void CountingServer::count(Crossing crossing) {
-  crossing.time = Clock::now();
-  crossings_.push_back(crossing);
+void CountingServer::count(const ClusterObjects::Handled& handled, std::size_t in, std::size_t out) {
+  ++now_of(phase_.requests.at(static_cast<std::size_t>(handled.call)));
+  phase_.most_of_a_node = std::max(phase_.most_of_a_node, ++requests_of_[handled.node]);
+  phase_.bytes_in += in;
+  phase_.bytes_out += out;
+}
+
+int& CountingServer::now_of(std::vector<int>& seconds) const {
+  const auto second = static_cast<std::size_t>((Clock::now() - phase_began_) / 1s);
+  if (seconds.size() <= second) seconds.resize(second + 1);
+  return seconds[second];
 }
 
 asio::awaitable<void> CountingServer::accept() {
@@ -102,7 +132,7 @@ asio::awaitable<void> CountingServer::accept() {
     auto [error, socket] = co_await acceptor_.async_accept(token);
     if (error) co_return;
     auto connection = std::make_shared<Connection>(std::move(socket));
-    count({.what = away_ ? Crossing::What::TurnedAway : Crossing::What::Connection});
+    ++(away_ ? now_of(phase_.turned_away) : phase_.connections);
     if (away_) {
       connection->cut();
       continue;
@@ -123,21 +153,19 @@ asio::awaitable<void> CountingServer::serve(ConnectionPtr connection) {
     const std::string target{request.target().data(), request.target().size()};
     auto handled =
         objects_.handle({request.method_string().data(), request.method_string().size()}, target, request.body());
-    Crossing crossing{.call = handled.call, .node = handled.node, .in = static_cast<std::uint32_t>(in)};
     if (handled.call == Call::Watch && handled.status == 200)
-      open = co_await watch(connection, crossing, asked_length(target));
+      open = co_await watch(connection, handled, in, asked_length(target));
     else
-      open = co_await answer(connection, crossing, handled);
+      open = co_await answer(connection, handled, in);
   }
   connection->cut();
   connections_.erase(connection);
 }
 
-asio::awaitable<bool> CountingServer::answer(ConnectionPtr connection, Crossing crossing,
-                                             ClusterObjects::Handled handled) {
+asio::awaitable<bool> CountingServer::answer(ConnectionPtr connection, ClusterObjects::Handled handled,
+                                             std::size_t in) {
   const auto text = head(handled.status, fmt::format("Content-Length: {}", handled.body.size())) + handled.body;
-  crossing.out = static_cast<std::uint32_t>(text.size());
-  count(crossing);
+  count(handled, in, text.size());
   if (!handled.change.empty()) tell(handled.node, handled.change);
   co_return co_await write(connection->socket, text);
 }
@@ -150,25 +178,26 @@ void CountingServer::tell(int node, const std::string& change) {
   watching->wake.cancel();
 }
 
-asio::awaitable<bool> CountingServer::watch(ConnectionPtr connection, Crossing crossing, std::chrono::seconds length) {
-  watches_.at(static_cast<std::size_t>(crossing.node)) = connection;
+asio::awaitable<bool> CountingServer::watch(ConnectionPtr connection, ClusterObjects::Handled handled, std::size_t in,
+                                            std::chrono::seconds length) {
+  watches_.at(static_cast<std::size_t>(handled.node)) = connection;
   connection->watches = true;
   const auto begin = head(200, "Transfer-Encoding: chunked");
-  crossing.out = static_cast<std::uint32_t>(begin.size());
-  count(crossing);
+  count(handled, in, begin.size());
   if (!co_await write(connection->socket, begin)) co_return false;
   const auto end = Clock::now() + length;
   auto bookmark = Clock::now() + bookmarks_;
   while (!connection->ends && Clock::now() < end) {
     if (!connection->pending.empty()) {
       const auto text = chunk(std::exchange(connection->pending, {}));
-      for (int left = std::exchange(connection->changes, 0); left > 0; --left)
-        count({.what = Crossing::What::Change, .out = left == 1 ? static_cast<std::uint32_t>(text.size()) : 0});
+      phase_.changes += std::exchange(connection->changes, 0);
+      phase_.bytes_out += text.size();
       if (!co_await write(connection->socket, text)) co_return false;
     } else if (Clock::now() >= bookmark) {
       bookmark += bookmarks_;
       const auto text = chunk(objects_.bookmark());
-      count({.what = Crossing::What::Bookmark, .out = static_cast<std::uint32_t>(text.size())});
+      ++phase_.bookmarks;
+      phase_.bytes_out += text.size();
       if (!co_await write(connection->socket, text)) co_return false;
     } else {
       connection->wake.expires_at(std::min(end, bookmark));
@@ -214,8 +243,22 @@ ClusterObjects CountingServer::objects() {
   return on_thread_of(context_, [this] { return objects_; });
 }
 
-std::vector<Crossing> CountingServer::crossings() {
-  return on_thread_of(context_, [this] { return crossings_; });
+void CountingServer::begin_phase(std::string name) {
+  on_thread_of(context_, [&] {
+    phase_ = {.name = std::move(name)};
+    phase_began_ = Clock::now();
+    requests_of_.clear();
+  });
+}
+
+ClusterPhase CountingServer::end_phase() {
+  return on_thread_of(context_, [this] {
+    phase_.seconds = std::chrono::duration<double>(Clock::now() - phase_began_).count();
+    const auto all = static_cast<std::size_t>(std::max(1.0, std::ceil(phase_.seconds)));
+    for (auto& seconds : phase_.requests) seconds.resize(all);
+    phase_.turned_away.resize(all);
+    return phase_;
+  });
 }
 
 }  // namespace bench

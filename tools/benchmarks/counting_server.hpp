@@ -1,9 +1,12 @@
 #pragma once
+#include <array>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -14,21 +17,25 @@
 
 namespace bench {
 
-/// Something that crossed the wire.
-struct Crossing {
-  enum class What : std::uint8_t {
-    Request,     ///< with its answer; of a watch the heads
-    Bookmark,    ///< of a watch
-    Change,      ///< of a watch
-    Connection,  ///< taken
-    TurnedAway,  ///< a connection that was refused
-  };
-  What what = What::Request;
-  Call call = Call::Other;  ///< of a request
-  int node = -1;            ///< of a request
-  std::uint32_t in = 0;     ///< bytes that the server got: HTTP, without TLS and TCP
-  std::uint32_t out = 0;
-  std::chrono::steady_clock::time_point time{};
+/// What came to the server in a part of a cluster's life.
+struct ClusterPhase {
+  std::string name;
+  double seconds = 0;
+  std::array<std::vector<int>, calls> requests{};  ///< of each Call, in each second
+  std::vector<int> turned_away{};                  ///< connections, in each second
+  int connections = 0;
+  int bookmarks = 0;
+  int changes = 0;             ///< of pods, told by watches
+  std::uint64_t bytes_in = 0;  ///< that the server got: HTTP, without TLS and TCP
+  std::uint64_t bytes_out = 0;
+  int most_of_a_node = 0;  ///< requests
+
+  [[nodiscard]] int count(Call call) const;
+  [[nodiscard]] int all_requests() const;
+  /// Of one kind, in the busiest second.
+  [[nodiscard]] int peak(Call call) const;
+  /// Of all kinds.
+  [[nodiscard]] int peak() const;
 };
 
 /// A small API server on 127.0.0.1 that keeps a cluster's pods and nodes, speaks plain HTTP/1.1 and counts. It runs on
@@ -53,8 +60,10 @@ class CountingServer {
 
   /// As they are now.
   [[nodiscard]] ClusterObjects objects();
-  /// All so far, in order.
-  [[nodiscard]] std::vector<Crossing> crossings();
+  /// Counts anew.
+  void begin_phase(std::string name);
+  /// What came since.
+  [[nodiscard]] ClusterPhase end_phase();
 
  private:
   struct Connection;
@@ -62,11 +71,15 @@ class CountingServer {
 
   boost::asio::awaitable<void> accept();
   boost::asio::awaitable<void> serve(ConnectionPtr connection);
-  boost::asio::awaitable<bool> answer(ConnectionPtr connection, Crossing crossing, ClusterObjects::Handled handled);
-  boost::asio::awaitable<bool> watch(ConnectionPtr connection, Crossing crossing, std::chrono::seconds length);
+  boost::asio::awaitable<bool> answer(ConnectionPtr connection, ClusterObjects::Handled handled, std::size_t in);
+  boost::asio::awaitable<bool> watch(ConnectionPtr connection, ClusterObjects::Handled handled, std::size_t in,
+                                     std::chrono::seconds length);
   /// What the node's watch has to tell.
   void tell(int node, const std::string& change);
-  void count(Crossing crossing);
+  /// A request with its answer, in bytes; of a watch the heads.
+  void count(const ClusterObjects::Handled& handled, std::size_t in, std::size_t out);
+  /// The entry of the second in which the phase is.
+  [[nodiscard]] int& now_of(std::vector<int>& seconds) const;
 
   boost::asio::io_context context_{1};
   boost::asio::ip::tcp::acceptor acceptor_{context_, {boost::asio::ip::address_v4::loopback(), 0}};
@@ -74,7 +87,9 @@ class CountingServer {
   std::chrono::milliseconds bookmarks_;
   std::vector<std::weak_ptr<Connection>> watches_;  // the last of each node
   std::set<ConnectionPtr> connections_;
-  std::vector<Crossing> crossings_;
+  ClusterPhase phase_;
+  std::chrono::steady_clock::time_point phase_began_;
+  std::map<int, int> requests_of_;  // nodes, in the phase
   bool away_ = false;
   std::thread thread_;
 };

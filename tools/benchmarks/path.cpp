@@ -137,14 +137,11 @@ Report measure_path(const PathOptions& options) {
     for (std::size_t i = 0; i < path_stages.size(); ++i) stages[path_stages[i]] = json_of(rows[i]);
     results.push_back({{"pods", pods}, {"stages", stages}, {"all", json_of(rows.back())}});
   }
-  auto report = report_of("path", "", results);
-  report.text = fmt::format(
-                    "From evictd's wake-up to its first signal, median/max of {} evictions at each size. The runtime "
-                    "is a stand-in.\nevictd is traced, so a gap between two calls includes some microseconds of "
-                    "that.\n\n",
-                    options.trials) +
-                table_of(all);
-  return report;
+  return {.json = results_of("path", results),
+          .text = fmt::format("From evictd's wake-up to its first signal, median/max of {} evictions at each size. The "
+                              "runtime is a stand-in.\nevictd is traced, so a gap between two calls includes some "
+                              "microseconds of that.\n\n{}",
+                              options.trials, table_of(all))};
 }
 
 }  // namespace bench

@@ -149,13 +149,12 @@ Report measure_reading(const ReadingOptions& options) {
     results_of_both.push_back(
         {{"variant", name(result.variant)}, {"filling", json_of(filling.back())}, {"full", json_of(full.back())}});
   }
-  auto report = report_of("reading", "", results_of_both);
   filling.insert(filling.end(), full.begin(), full.end());
-  report.text =
-      "A pod reads files on a node of 1 GiB: while their cache fills the node, and once it is full. x: times the last "
-      "one's\nmedian. Stalled: by PSI, the median of what the pod waited for memory.\n\n" +
-      table_of(filling);
-  return report;
+  return {.json = results_of("reading", results_of_both),
+          .text =
+              "A pod reads files on a node of 1 GiB: while their cache fills the node, and once it is full. x: times "
+              "the last one's\nmedian. Stalled: by PSI, the median of what the pod waited for memory.\n\n" +
+              table_of(filling)};
 }
 
 }  // namespace bench

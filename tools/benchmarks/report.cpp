@@ -14,8 +14,6 @@ namespace json = boost::json;
 
 namespace {
 
-using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;
-
 /// Calls `use` with what a format can show of a value.
 template <class Use>
 void with_scalar(const json::value& value, Use use) {
@@ -23,10 +21,6 @@ void with_scalar(const json::value& value, Use use) {
   if (const auto* number = value.if_double()) return use(*number);
   if (const auto* whole = value.if_int64()) return use(*whole);
   if (const auto* natural = value.if_uint64()) return use(*natural);
-}
-
-std::string in_arguments(std::string_view format, const Arguments& arguments) {
-  return fmt::vformat(fmt::string_view(format.data(), format.size()), arguments);
 }
 
 }  // namespace
@@ -44,7 +38,7 @@ void tag_invoke(boost::json::value_from_tag, boost::json::value& result, const S
 }
 
 std::string filled(std::string_view format, const json::value& value) {
-  Arguments arguments;
+  fmt::dynamic_format_arg_store<fmt::format_context> arguments;
   if (const auto* numbers = value.if_array()) {
     if (numbers->empty()) return "-";
     const auto all = json::value_to<std::vector<double>>(value);
@@ -58,7 +52,7 @@ std::string filled(std::string_view format, const json::value& value) {
   } else {
     with_scalar(value, [&](auto shown) { arguments.push_back(shown); });
   }
-  return in_arguments(format, arguments);
+  return fmt::vformat(format, arguments);
 }
 
 std::string table_of(std::span<const Row> rows) {
@@ -99,12 +93,16 @@ json::object json_of(const Row& row) {
   return object;
 }
 
-Report report_of(std::string_view bench, std::string text, std::span<const Row> rows, const Row& given) {
+json::object results_of(std::string_view bench, std::span<const Row> rows, const Row& given) {
   json::object object{{"bench", bench}};
   for (const auto& [key, value] : json_of(given)) object[key] = value;
   auto& results = object["results"].emplace_array();
   for (const auto& row : rows) results.push_back(json_of(row));
-  return {.json = std::move(object), .text = std::move(text) + "\n\n" + table_of(rows)};
+  return object;
+}
+
+Report report_of(std::string_view bench, std::string_view about, std::span<const Row> rows, const Row& given) {
+  return {.json = results_of(bench, rows, given), .text = fmt::format("{}\n\n{}", about, table_of(rows))};
 }
 
 }  // namespace bench

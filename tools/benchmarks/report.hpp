@@ -61,9 +61,10 @@ std::vector<Row> rows_of(const Results& results) {
   return rows;
 }
 
-/// What most benches find: a table below a text that says what it is about; the rows are "results" to programs.
-/// `given`: what comes before these.
-[[nodiscard]] Report report_of(std::string_view bench, std::string text, std::span<const Row> rows,
+/// Most benches': the rows are their "results". `given`: what comes before these.
+[[nodiscard]] boost::json::object results_of(std::string_view bench, std::span<const Row> rows, const Row& given = {});
+/// The same, and for people a table of the rows, below a text that says what it is about.
+[[nodiscard]] Report report_of(std::string_view bench, std::string_view about, std::span<const Row> rows,
                                const Row& given = {});
 
 }  // namespace bench

@@ -186,12 +186,10 @@ Report measure_scale(const ScaleOptions& options) {
     results.push_back(at_work);
     results.back().insert(results.back().end(), at_rest.begin(), at_rest.end());
   }
-  auto report = report_of("scale", "", results);
-  report.text = fmt::format(
-      "Evicting, median/p90/max of {} evictions at each size. The runtime is a stand-in. Written down: since the kill."
-      "\n\n{}\nAt rest for {} s, a second.\n\n{}",
-      options.trials, table_of(work), options.idle_seconds, table_of(rest));
-  return report;
+  return {.json = results_of("scale", results),
+          .text = fmt::format("Evicting, median/p90/max of {} evictions at each size. The runtime is a stand-in. "
+                              "Written down: since the kill.\n\n{}\nAt rest for {} s, a second.\n\n{}",
+                              options.trials, table_of(work), options.idle_seconds, table_of(rest))};
 }
 
 }  // namespace bench

@@ -285,15 +285,14 @@ Report measure_streams(const StreamsOptions& options) {
       situation.evict(testbed, crowd, agent, options, std::min(evictions_at_once, options.trials - done));
   std::vector<Row> rows;
   for (const auto& situation : situations) rows.push_back(situation.figures());
-  auto report = report_of("streams", "", rows, {{"trials", options.trials}});
+  auto results = results_of("streams", rows, {{"trials", options.trials}});
   rows.push_back(situations[1].ratios("the second of them to quiet", situations[0]));
   rows.push_back(situations[2].ratios("the third of them to quiet", situations[0]));
-  report.text = fmt::format(
-      "{} evictions in each situation, {} pods. A second: events, told and missed by all subscribers together.\n"
-      "Milliseconds, median / p90: from the wake-up to the decision and to the kill, and from the crossing of the\n"
-      "threshold to the kill.\n\n{}",
-      options.trials, pods_of_streams, table_of(rows));
-  return report;
+  return {.json = std::move(results),
+          .text = fmt::format("{} evictions in each situation, {} pods. A second: events, told and missed by all "
+                              "subscribers together.\nMilliseconds, median / p90: from the wake-up to the decision and "
+                              "to the kill, and from the crossing of the\nthreshold to the kill.\n\n{}",
+                              options.trials, pods_of_streams, table_of(rows))};
 }
 
 }  // namespace bench
