@@ -295,14 +295,13 @@ Report measure_latency(const LatencyOptions& options) {
   const auto variants = variants_named(options.variants);
   std::ofstream plot;
   if (!options.plot.empty()) plot.open(options.plot);
-  const auto check = [&] {
-    if (plot.fail()) testbed::fail(options.plot + " cannot be written to");
-  };
-  check();
+  if (plot.fail()) testbed::fail(options.plot + " cannot be written to");
   const auto trials = run_trials(options.trials, variants);
-  if (plot.is_open()) plot << latency_svg(trials) << std::flush;
-  check();
-  return report_trials(trials, options.trials);
+  auto report = report_trials(trials, options.trials);
+  if (!plot.is_open() || plot << latency_svg(trials) << std::flush) return report;
+  progress("bench: " + options.plot + " cannot be written to");  // and the figures are told all the same
+  report.exit_code = 1;
+  return report;
 }
 
 }  // namespace bench

@@ -97,13 +97,13 @@ void variants(CLI::App& command, std::vector<std::string>& names, const std::vec
 void add_commands(CLI::App& app, Chosen& chosen) {
   add(app, chosen,
       {"latency", "from crossing a memory threshold to free memory, beside a bare kill loop", "of each variant"},
-      bench::measure_latency, [](CLI::App& command, bench::LatencyOptions& options) {
+      bench::measure_latency, [](auto& command, auto& options) {
         command.add_option("--plot", options.plot, "an SVG file to draw the trials into");
         variants(command, options.variants,
                  {"fast", "cri", "timer", "sampler", "fence", "hook", "hook-hangs", "floor"});
       });
   add(app, chosen, {"oom", "how often the kernel's OOM killer is quicker", "of each hog against each variant"},
-      bench::measure_oom, [](CLI::App& command, bench::OomOptions& options) {
+      bench::measure_oom, [](auto& command, auto& options) {
         variants(command, options.variants, {"fast", "cri", "timer", "sampler", "fence"});
         command.add_flag(
             "--steer", options.steers,
@@ -112,7 +112,7 @@ void add_commands(CLI::App& app, Chosen& chosen) {
   add(app, chosen,
       {"brake", "how often a pod that must write at its end gets to, with eviction.brake and without",
        "with the brake, and as many without"},
-      bench::measure_brake, [](CLI::App& command, bench::BrakeOptions& options) {
+      bench::measure_brake, [](auto& command, auto& options) {
         number(command, "--threshold", options.threshold_mib, "memory.available below so many MiB evicts", 50, 500);
       });
   add(app, chosen,
@@ -125,7 +125,7 @@ void add_commands(CLI::App& app, Chosen& chosen) {
       bench::measure_reading);
   add(app, chosen,
       {"scale", "what evictd takes, at work and at rest, with more and more pods", "evictions at each size"},
-      bench::measure_scale, [](CLI::App& command, bench::ScaleOptions& options) {
+      bench::measure_scale, [](auto& command, auto& options) {
         number(command, "--pods", options.pods, "the sizes", 1, 5000);
         number(command, "--idle", options.idle_seconds, "seconds at rest", 1, 3600);
       });
@@ -133,12 +133,11 @@ void add_commands(CLI::App& app, Chosen& chosen) {
       {"path",
        "what evictd does from its wake-up to the first signal: system calls, instructions, the longest gap, by stage",
        "evictions at each size"},
-      bench::measure_path, [](CLI::App& command, bench::PathOptions& options) {
-        number(command, "--pods", options.pods, "the sizes", 1, 5000);
-      });
+      bench::measure_path,
+      [](auto& command, auto& options) { number(command, "--pods", options.pods, "the sizes", 1, 5000); });
   add(app, chosen,
       {"streams", "whether many subscribers and events make an eviction later", "evictions in each situation"},
-      bench::measure_streams, [](CLI::App& command, bench::StreamsOptions& options) {
+      bench::measure_streams, [](auto& command, auto& options) {
         number(command, "--subscribers", options.subscribers, "each with a connection of its own", 1, 20'000);
         number(command, "--rate", options.rate, "events a second", 20, 1'000'000);
         command.add_option("--scheduler", options.scheduler, "how the deciding thread is scheduled")
@@ -146,15 +145,14 @@ void add_commands(CLI::App& app, Chosen& chosen) {
             ->capture_default_str();
       });
   add(app, chosen, {"proxy", "what evictd cri-proxy adds to a call", "calls of each kind, each way"},
-      bench::measure_proxy, [](CLI::App& command, bench::ProxyOptions& options) {
-        number(command, "--pods", options.pods, "that containerd lists", 1, 200);
-      });
+      bench::measure_proxy,
+      [](auto& command, auto& options) { number(command, "--pods", options.pods, "that containerd lists", 1, 200); });
   add(app, chosen, {"starts", "how soon evictd knows a pod that the runtime has started", "pods that start"},
       bench::measure_starts);
   add(
       app, chosen, {"cluster", "what many evictds cost one API server, at rest and when all is not well"},
       bench::report_cluster,
-      [](CLI::App& command, bench::ClusterOptions& options) {
+      [](auto& command, auto& options) {
         number(command, "--nodes", options.nodes, "each takes 4 open files", 1, 10'000);
         number(command, "--pods", options.pods, "of each node", 1, 500);
         number(command, "--evictions", options.evictions, "of each node in the storm; at most its pods", 1, 500);

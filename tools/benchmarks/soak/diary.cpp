@@ -1,8 +1,6 @@
 #include "benchmarks/soak/diary.hpp"
 
 #include <fmt/format.h>
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <functional>
 
@@ -10,24 +8,9 @@ namespace bench::soak {
 
 using evictd::v1::Event;
 
-namespace {
-
-/// The same event has the same bytes only if its maps are written in order.
-std::string bytes_of(const Event& event) {
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream stream{&bytes};
-    google::protobuf::io::CodedOutputStream coded{&stream};
-    coded.SetSerializationDeterministic(true);
-    event.SerializeToCodedStream(&coded);
-  }
-  return bytes;
-}
-
-}  // namespace
-
 bool Ledger::agrees(const Event& event) {
-  const auto digest = std::hash<std::string>{}(bytes_of(event));
+  // As text: its bytes are the same each time only if its maps are written in order, and the text has them so.
+  const auto digest = std::hash<std::string>{}(event.ShortDebugString());
   const std::lock_guard lock{mutex_};
   if (newest_ < event.sequence()) newest_ = event.sequence();
   return digests_.try_emplace(event.sequence(), digest).first->second == digest;

@@ -20,6 +20,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
+// By how much evictd may have grown between the quarters that a Trend compares: it may use a cache that it did not need
+// before, and gRPC lets go of threads at its leisure.
+constexpr double more_mib = 2;
+constexpr double more_of_memory = 0.1;  // beside those
+constexpr double more_threads = 4;
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool memory_tells = false;
 #else
@@ -60,9 +66,8 @@ json::object judge_growth(std::span<const Sample> samples, double warm_up_minute
   const auto files = trend(samples, &Sample::files, warm_up_minutes);
   const auto threads = trend(samples, &Sample::threads, warm_up_minutes);
   if (memory_tells && memory)
-    check_flat("memory (RSS, MiB)", memory, Tolerance::resident_mib + Tolerance::resident_share * memory->first,
-               findings);
-  check_flat("threads", threads, Tolerance::threads, findings);
+    check_flat("memory (RSS, MiB)", memory, more_mib + more_of_memory * memory->first, findings);
+  check_flat("threads", threads, more_threads, findings);
   const auto told = [](const std::optional<Trend>& of) { return of ? json::value_from(*of) : json::value(nullptr); };
   return {{"residentMiB", told(memory)}, {"descriptors", told(files)}, {"threads", told(threads)}};
 }

@@ -14,14 +14,6 @@
 
 namespace bench::soak {
 
-/// By how much evictd may have grown between the quarters that a Trend compares: it may use a cache that it did not
-/// need before, and gRPC lets go of threads at its leisure.
-struct Tolerance {
-  static constexpr double resident_mib = 2;
-  static constexpr double resident_share = 0.1;  ///< beside those
-  static constexpr double threads = 4;
-};
-
 /// Whether each was told once, hit whom it may and was over in time; how many there were, by what became of them.
 boost::json::object judge_evictions(const std::vector<Eviction>& evictions, Findings& findings);
 
