@@ -116,7 +116,9 @@ void Evictions::displace(const core::PodPtr& pod, Displaced why, core::Duration 
   const auto goes_by_then = [&](const evict::EvictionRecord& record) {
     const bool at_once = grace_period == core::Duration::zero();
     const bool has_time = record.given_time == evict::GivenTime::now;
-    if (record.gone || (at_once && has_time)) return false;
+    if (record.gone) return false;
+    if (record.killed) return true;
+    if (at_once && has_time) return false;
     const auto later = record.begun + record.grace_period - (now + grace_period);
     return later <= core::Duration::zero() || (!at_once && later < unlike);
   };

@@ -81,9 +81,9 @@ class Evictions {
     std::string message;  ///< as the pod's status will say it
   };
   /// Ends a pod for a need that is not the node's own, through the same steps as all others: its events are those of
-  /// an eviction. A pod that is going already, and will be gone as soon, give or take a second of a grace period, is
-  /// left to it. `ended`, which may be empty, is called once when nothing is left of the pod (true), or when waiting
-  /// for that took too long.
+  /// an eviction. A pod that is going already, and is dead or will be gone as soon, give or take a second of a grace
+  /// period, is left to it. `ended`, which may be empty, is called once when nothing is left of the pod (true), or when
+  /// waiting for that took too long.
   void displace(const core::PodPtr& pod, Displaced why, core::Duration grace_period,
                 std::move_only_function<void(bool gone)> ended = {});
 

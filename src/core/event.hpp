@@ -20,7 +20,7 @@ struct Releasing {
   std::string uid;
   std::int64_t bytes = 0;                   ///< of memory
   std::optional<std::int64_t> processes{};  ///< absent: unknown
-  bool killed = true;                       ///< false: it may hold them for as long as nobody can kill it
+  bool killed = true;                       ///< false: it may hold them while it has time, or nobody can kill it
 };
 
 /// The pods on the node, as of now.

@@ -104,10 +104,12 @@ void InFlight::add(const Eviction& evict, bool only_reported) {
                       .only_reported = only_reported});
 }
 
+/// Of one that is dead nothing takes time any more but what all others take as well.
 void InFlight::update(std::span<const Releasing> releasing) {
   for (const auto& measured : releasing) {
     const auto entry = std::ranges::find(entries_, measured.uid, &Entry::uid);
     if (entry == entries_.end()) continue;
+    if (measured.killed) entry->grace_period = Duration::zero();
     note(*entry, Signal::MemoryAvailable, measured.bytes, measured.killed);
     if (!measured.processes) continue;
     for (const auto signal : all_signals())

@@ -33,7 +33,7 @@ class InFlight {
   struct Entry {
     std::string uid;
     EvictionCause cause;
-    Duration grace_period{};
+    Duration grace_period{};  ///< zero once it is dead
     std::int64_t remaining = 0;
     bool known = true;  ///< false: the pod had no stats, so what comes back is anyone's guess
     /// What else comes back with it, as far as it was measured: by signal, memory by MemoryAvailable. Not saved.
@@ -76,8 +76,8 @@ class InFlight {
 
   /// Whether the threshold is still short once everything on its way back has come. While what comes is unknown (a pod
   /// without stats, or, where disk is short, one that goes for another disk signal, or for a limit of its own since
-  /// before a restart), it is not. A pod that was given time to stop does not count for a hard threshold, since its
-  /// memory may come too late, and nowhere for what it was not chosen for.
+  /// before a restart), it is not. A pod that was given time to stop does not count for a hard threshold until it is
+  /// dead, since its memory may come too late, and nowhere for what it was not chosen for.
   [[nodiscard]] bool leaves_short(const ActingThreshold& acting, const Observation& observation,
                                   FilesystemLayout layout) const;
 

@@ -79,6 +79,11 @@ class Simulation {
   }
 
  private:
+  struct Leaving {
+    core::PodPtr pod;
+    core::Instant killed;  ///< when it is, unless it is hurried
+  };
+
   /// Nothing has to wake a simulation.
   void tell(const core::Event& event) { static_cast<void>(synchronizer_.tell(event, now())); }
 
@@ -119,7 +124,7 @@ class Simulation {
 
   core::Answer perform(const core::Eviction& action) {
     evicted_.push_back(describe(action));
-    leaving_.push_back(action.pod);
+    leaving_.push_back({action.pod, now() + action.grace_period});
     if (!action.ranking.empty()) ranking_ = action.ranking;
     return {};
   }
@@ -147,9 +152,10 @@ class Simulation {
       for (const auto& pod : pods_)
         if (is_removed(pod)) allocations_.remove(pod->uid);
       std::erase_if(pods_, is_removed);
-      const auto gone = std::ranges::find_if(leaving_, [&](const core::PodPtr& pod) { return pod->key() == key; });
+      const auto gone =
+          std::ranges::find_if(leaving_, [&](const Leaving& leaving) { return leaving.pod->key() == key; });
       if (gone == leaving_.end()) continue;
-      tell(core::CleanupEnded{(*gone)->uid});
+      tell(core::CleanupEnded{gone->pod->uid});
       leaving_.erase(gone);
     }
     pods_.insert(pods_.end(), step_->added.begin(), step_->added.end());
@@ -172,12 +178,12 @@ class Simulation {
     return !removed_images_->empty();
   }
 
-  /// What evicted pods that are still there hold.
+  /// What evicted pods that are still there hold. None ends before its time is over.
   [[nodiscard]] std::vector<core::Releasing> releasing() const {
     std::vector<core::Releasing> result;
-    for (const auto& pod : leaving_)
+    for (const auto& [pod, killed] : leaving_)
       if (const auto usage = step_->usage.find(pod->key()); usage != step_->usage.end())
-        result.push_back({pod->uid, usage->second.working_set.value_or(0), usage->second.processes});
+        result.push_back({pod->uid, usage->second.working_set.value_or(0), usage->second.processes, now() >= killed});
     return result;
   }
 
@@ -261,7 +267,7 @@ class Simulation {
   SimulatedAllocations allocations_;
   SimulatedHolds holds_;
   core::PodList pods_;
-  core::PodList leaving_;                               // evicted, not removed yet
+  std::vector<Leaving> leaving_;                        // evicted, not removed yet
   std::optional<std::vector<core::SeenImage>> images_;  // absent: the scenario has told none so far
   core::ImageAges ages_;
   const ScenarioStep* step_ = nullptr;

@@ -297,6 +297,18 @@ TEST_CASE("of a pod that is going already the time that is left counts, not the 
   }
 }
 
+TEST_CASE("a pod that is dead is not stopped again, however long it had") {
+  Scene scene;
+  scene.begin(Scene::evict("a", NodefsAvailable, 60s));
+  scene.stopper.report("a", FakeStopper::killed());
+  scene.displace("a", 5s);
+  scene.displace("a", {}, core::Displacement::NodeShutdown);
+  CHECK(scene.stopper.begun.size() == 1);
+  CHECK(scene.told.empty());
+  scene.stopper.report("a", evict::PodGone{.time = {}});
+  CHECK(scene.told == Steps{"a gone", "a gone"});
+}
+
 TEST_CASE("whoever displaces a pod that is not there is told at once") {
   Scene scene;
   scene.displace("gone");

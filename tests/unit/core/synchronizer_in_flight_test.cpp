@@ -115,11 +115,34 @@ TEST_CASE(
   (void)guard.pass(0s, memory(3_GiB));
   (void)guard.pass(1s, memory(3_GiB));
   CHECK(guard.measured(usage) == Lines{"evict default/a (memory.available, grace 30s)"});
-  CHECK(guard.pass(2s, memory(3_GiB), {{"a", 4_GiB}}) == Lines{});
-  CHECK(guard.pass(3s, memory(1_GiB), {{"a", 4_GiB}}) ==
-        Lines{"crossed memory.available<2Gi", "read pod usage: memory"});
+  const Releasing stopping{.uid = "a", .bytes = 4_GiB, .killed = false};
+  CHECK(guard.pass(2s, memory(3_GiB), {stopping}) == Lines{});
+  CHECK(guard.pass(3s, memory(1_GiB), {stopping}) == Lines{"crossed memory.available<2Gi", "read pod usage: memory"});
   CHECK(guard.measured(usage) == evicts("a"));
   CHECK(guard.pass(4s, memory(1_GiB), {{"a", 4_GiB}}) == Lines{});
+}
+
+TEST_CASE("a pod that had time to stop and is dead comes back like any other, and is not evicted again") {
+  auto configured = policy(
+      {threshold(MemoryAvailable, "2Gi"), threshold(NodefsAvailable, "10Gi"), threshold(NodefsAvailable, "15Gi", 1s)});
+  configured.max_pod_grace_period = 30s;
+  Guard guard{configured, pods({pod("writer"), pod("other")})};
+  const auto disk = [](std::int64_t available) { return observed({{NodefsAvailable, available, 100_GiB}}); };
+  (void)guard.pass(0s, disk(14_GiB));
+  (void)guard.pass(1s, disk(14_GiB));
+  (void)guard.reclaimed(disk(14_GiB));
+  REQUIRE(guard.measured({{"writer", fixture::disk_usage(20_GiB)}, {"other", fixture::disk_usage(1_GiB)}}) ==
+          Lines{"evict default/writer (nodefs.available, grace 30s)"});
+
+  SUBCASE("its files count for a hard threshold") {
+    CHECK(guard.pass(2s, disk(5_GiB), {{"writer", 0, 0}}) == Lines{"crossed nodefs.available<10Gi"});
+  }
+  SUBCASE("so does what it still holds of memory, beyond which another goes") {
+    CHECK(guard.pass(2s, memory(1_GiB), {{"writer", 1_GiB, 1}}) ==
+          Lines{"crossed memory.available<2Gi", "conditions [DiskPressure MemoryPressure]"});
+    CHECK(guard.pass(3s, memory(1_GiB - 1), {{"writer", 1_GiB, 1}}) == reads_memory);
+    CHECK(guard.measured({{"writer", memory_usage(4_GiB)}, {"other", memory_usage(1_GiB)}}) == evicts("other"));
+  }
 }
 
 TEST_CASE("a minimum reclaim is waited for too, by what is on its way") {
@@ -316,7 +339,7 @@ TEST_CASE("what a pod still holds of memory counts whatever it is killed for, an
     (void)guard.pass(0s, both(3_GiB, 100));
     (void)guard.pass(1s, both(3_GiB, 100));
     REQUIRE(guard.measured(usage) == Lines{"evict default/bomb (pid.available, grace 30s)"});
-    CHECK(guard.pass(2s, both(1_GiB, 100), {{"bomb", 3_GiB, 30'000}}) ==
+    CHECK(guard.pass(2s, both(1_GiB, 100), {{"bomb", 3_GiB, 30'000, false}}) ==
           Lines{crossed[0], crossed[1], "read pod usage: memory"});
   }
 }

@@ -141,7 +141,7 @@ TEST_CASE("a pod that has time to stop counts when it is chosen, and neither wai
     (void)guard->pass(1s, memory(3_GiB));
     REQUIRE(guard->measured({{"a", memory_usage(2)}, {"b", memory_usage(1)}}) ==
             Lines{"evict default/a (memory.available, grace 30s)"});
-    REQUIRE(guard->pass(2s, memory(1_GiB), {{"a", 2}}).back() == reads_memory.front());
+    REQUIRE(guard->pass(2s, memory(1_GiB), {{.uid = "a", .bytes = 2, .killed = false}}).back() == reads_memory.front());
     return guard;
   };
   SUBCASE("where no other may go, be it the first") {

@@ -160,6 +160,24 @@ TEST_CASE("with reclaim counted in flight, a victim is waited for while its memo
   CHECK(steps.at(3).at("evicted").is_null());
 }
 
+TEST_CASE(
+    "with reclaim counted in flight, a pod with time to stop hurries while it has it, and is waited for after it") {
+  const std::string soft =
+      ", evictionSoft: {memory.available: 2Gi}, evictionSoftGracePeriod: {memory.available: 1s}, "
+      "evictionMaxPodGracePeriod: 10, evictd: {inFlightReclaim: true}";
+  const auto step = [](const std::string& at, const std::string& available) {
+    return "- {at: " + at + ", node: {memory.available: {available: " + available +
+           ", capacity: 4Gi}}, usage: {a: {memory: 2Gi}, b: {memory: 1Gi}}}\n";
+  };
+  const auto begun = "\n" + step("0s", "1536Mi") + step("1s", "1536Mi");
+  const auto hurried = memory_scenario(begun + step("10s", "512Mi"), soft);
+  CHECK(hurried.at(1).at("evicted").at("gracePeriodSeconds") == 10);
+  CHECK(hurried.at(2).at("evicted").at("pod") == "default/a");
+  const auto dead = memory_scenario(begun + step("11s", "512Mi"), soft);
+  CHECK(dead.at(1).at("evicted").at("gracePeriodSeconds") == 10);
+  CHECK(dead.at(2).at("evicted").is_null());
+}
+
 TEST_CASE("where images are told, a reclaim frees something only if one of them may go, and it is gone from then on") {
   const auto steps = image_scenario("");  // imageMinimumGCAge is 2m
   CHECK(steps.at(0).at("reclaimed") == json::parse(R"(["containers", "images"])"));
