@@ -61,9 +61,11 @@ bool EvictionRecords::has_ended(std::string_view uid) const {
   return found != evicted_.end() && found->second.record.killed && !found->second.returned;
 }
 
+/// Of one that was seen gone nothing was left: whatever is in its cgroup now was started again.
 bool EvictionRecords::knows(const pods::NamedUid& named) const {
   const auto is_of = [&](const auto& entry) { return named.is_of(entry.first); };
-  return std::ranges::any_of(under_way_, is_of) || std::ranges::any_of(evicted_, is_of);
+  const auto may_be_left = [&](const auto& entry) { return is_of(entry) && !entry.second.record.gone; };
+  return std::ranges::any_of(under_way_, is_of) || std::ranges::any_of(evicted_, may_be_left);
 }
 
 std::vector<std::string> EvictionRecords::ended_before(core::Instant time, core::Instant now) {

@@ -22,7 +22,8 @@ namespace evictd::agent {
 /// which pods go, or went, asks it. It survives a restart. On the reactor.
 class EvictionRecords {
  public:
-  /// A pod whose cleanup is over: the cluster may still have to learn of it, and its cgroup is no unlisted pod's.
+  /// A pod whose cleanup is over: the cluster may still have to learn of it, and what is left in its cgroup is no
+  /// unlisted pod.
   struct Evicted {
     evict::EvictionRecord record;
     core::Instant until;                   ///< for how long it is remembered
@@ -58,7 +59,8 @@ class EvictionRecords {
   /// cgroup and its emptyDirs is awaited. One of which nothing was killed until waiting for its end took too long did
   /// not go.
   [[nodiscard]] bool has_ended(std::string_view uid) const;
-  /// Whether the pod is on its way out, or went a short while ago.
+  /// Whether what is in the pod's cgroup may be what an eviction left: the pod is on its way out, or the wait for its
+  /// end took too long a short while ago.
   [[nodiscard]] bool knows(const pods::NamedUid& named) const;
   /// By pod uid.
   [[nodiscard]] const std::map<std::string, evict::EvictionRecord, std::less<>>& under_way() const {

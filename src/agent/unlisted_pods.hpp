@@ -24,7 +24,7 @@ class ListedPods {
   virtual ~ListedPods() = default;
 
   [[nodiscard]] virtual bool contains(const pods::NamedUid& named) const = 0;
-  /// Of one that `contains` does not have: it is on its way out, or gone a short while ago.
+  /// Of one that `contains` does not have: what is in its cgroup may be what an eviction left.
   [[nodiscard]] virtual bool goes(const pods::NamedUid& named) const = 0;
 };
 

@@ -273,6 +273,32 @@ TEST_CASE("a victim whose cgroup is still there is no pod that no list names") {
   CHECK(tracked.names().empty());
 }
 
+TEST_CASE("a pod that was seen gone and has processes again before any list names it is known by its cgroup") {
+  Tracked tracked{{"p"}};
+  tracked.start();
+  tracked.evict("p");
+  tracked.runtime.remove_sandbox("s-p");
+  tracked.list();
+  const auto start_again = [&] {
+    tracked.loop.tree.add("cgroup/memory/kubepods", dir("podp", {file("cgroup.procs", "77\n")}));
+    tracked.loop.tree.add("proc", dir("77", {file("oom_score_adj", "1000\n")}));
+    tracked.loop.tracker.changed();
+  };
+  SUBCASE("one that was") {
+    tracked.loop.stopper.report("p", evict::PodGone{.time = {}});
+    tracked.loop.stopper.report("p", FakeStopper::ended());
+    start_again();
+    CHECK(tracked.names() == Names{"p"});
+    REQUIRE(tracked.loop.tracker.find("p"));
+    CHECK(tracked.loop.tracker.find("p")->cgroup == "/kubepods/podp");
+  }
+  SUBCASE("but not what may be left of one for whose end the wait took too long") {
+    tracked.loop.stopper.report("p", FakeStopper::ended(true));
+    start_again();
+    CHECK(tracked.names().empty());
+  }
+}
+
 TEST_CASE("the listed pods' files are watched, and nobody else's") {
   Tracked tracked{{"p"}};
   tracked.start();
