@@ -100,7 +100,7 @@ void KeptAllocations::pods_changed(const core::PodList& pods) {
   std::vector<std::string> named;
   for (const auto& pod : pods) {
     coming_.erase(pod->uid);
-    if (pod->uid == pod->key()) continue;
+    if (pod->uid == pod->key() || all_.contains(pod->uid)) continue;
     coming_.erase(pod->key());
     if (auto unnamed = all_.extract(pod->key())) {
       unnamed.key() = pod->uid;

@@ -59,7 +59,7 @@ class KeptAllocations {
   /// `most_edits`.
   [[nodiscard]] Result<void> keep_edits(const std::string& uid, const admission::PodAllocation& allocation);
   /// Whoever is neither of these pods nor awaited still has nothing any more. What was given to a pod by its name alone
-  /// is its uid's from now on.
+  /// is its uid's from now on, unless that has something already: then it is an earlier pod of that name.
   void pods_changed(const core::PodList& pods);
 
   /// Whether the node would know after a restart what the pod has; also where it has nothing.

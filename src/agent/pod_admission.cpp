@@ -106,7 +106,7 @@ std::optional<v1::AdmitResponse> PodAdmission::admit(const core::PodPtr& pod, ad
 admission::Operation PodAdmission::operation_for(const core::Pod& pod, const api::AdmissionRequest& asked) const {
   using enum admission::Operation;
   if (!asked.from_runtime || asked.container.empty()) return Add;
-  if (parts_.evictions.is_under_way(pod.uid) || parts_.evictions.has_ended(pod.uid)) return Add;
+  if (goes(pod.uid)) return Add;
   const auto listed = parts_.pods.find(pod.uid);
   const bool had_one = listed && std::ranges::any_of(listed->containers, [&](const pods::RuntimeContainer& container) {
                          return container.name == asked.container;
@@ -291,8 +291,17 @@ PodAdmission::Occupancy PodAdmission::occupancy(const Waiting& own) const {
   return result;
 }
 
+bool PodAdmission::goes(const std::string& uid) const {
+  return parts_.evictions.is_under_way(uid) || parts_.evictions.has_ended(uid);
+}
+
+/// Where a pod of the name runs it is that one, which keeps what it has for itself.
 core::PodPtr PodAdmission::complete(const api::AdmissionRequest& asked) const {
-  core::PodPtr pod = std::make_shared<const core::Pod>(with_uid(asked.pod));
+  auto named = with_uid(asked.pod);
+  if (goes_by_name(named))
+    for (const auto& listed : *parts_.pods.pods())
+      if (is_same(*listed, named) && !goes(listed->uid)) named.uid = listed->uid;
+  const core::PodPtr pod = std::make_shared<const core::Pod>(std::move(named));
   if (!asked.from_runtime) return pod;
   auto completed = parts_.catalog.complete(pod);
   for (const auto& warning : parts_.catalog.take_warnings()) os::log_warning("{}", warning.message);

@@ -126,6 +126,8 @@ class PodAdmission final : private PodListener {
   [[nodiscard]] bool may_go_on(const Waiting& waiting) const;
   void room_changed();
   [[nodiscard]] core::PodPtr complete(const api::AdmissionRequest& asked) const;
+  /// Whether the pod is on its way out, or has gone: one that comes under its name is another one.
+  [[nodiscard]] bool goes(const std::string& uid) const;
   /// It may be taken back, and then the pod never was admitted.
   [[nodiscard]] bool is_first_admission(const std::string& uid) const;
   void reserve(const core::PodPtr& pod, const admission::PodAllocation& allocation, const Task& task);

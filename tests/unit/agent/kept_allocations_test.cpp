@@ -190,6 +190,35 @@ TEST_CASE("what a pod was given that had not come yet when evictd ended is kept 
   }
 }
 
+TEST_CASE("what is kept by name is not lost to an earlier pod of that name") {
+  Scene scene;
+  const auto until = scene.clock.now() + 5min;
+  const auto named_a = [](const char* uid) {
+    auto pod = fixture::pod("a");
+    pod.name_space = "shop";
+    pod.uid = uid;
+    return pod;
+  };
+  scene.kept().give("shop/a", cpu(2), until);
+  scene.kept().pods_changed(fixture::pods({named_a("a")}));
+  CHECK(scene.kept().all() == admission::Allocations{{"a", cpu(1)}, {"shop/a", cpu(2)}});
+  CHECK(scene.kept().coming() == admission::Coming{{"shop/a", until}});
+  SUBCASE("the later one comes beside it") {
+    scene.kept().pods_changed(fixture::pods({named_a("a"), named_a("a2")}));
+    CHECK(scene.kept().all() == admission::Allocations{{"a", cpu(1)}, {"a2", cpu(2)}});
+  }
+  SUBCASE("the later one comes when it has gone") {
+    scene.kept().pods_changed({});
+    scene.kept().pods_changed(fixture::pods({named_a("a2")}));
+    CHECK(scene.kept().all() == admission::Allocations{{"a2", cpu(2)}});
+  }
+  SUBCASE("no other one comes") {
+    scene.clock.advance(5min);
+    scene.kept().pods_changed(fixture::pods({named_a("a")}));
+    CHECK(scene.kept().all() == admission::Allocations{{"a", cpu(1)}});
+  }
+}
+
 TEST_CASE("those who wait may outlive it, and so may a write") {
   Scene scene;
   scene.kept().give("b", cpu(2));

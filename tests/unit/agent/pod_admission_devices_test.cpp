@@ -147,6 +147,38 @@ TEST_CASE("whoever only asks about a pod that runs hears which devices it has, a
   CHECK(scene.admission.allocations() == given);
 }
 
+TEST_CASE("a pod that runs and is asked about by its name has the devices that it has") {
+  Scene scene;
+  scene.add_devices();
+  scene.node.now.node->allocatable = fixture::amounts({{"pods", "5"}});
+  scene.run({"b"});
+  REQUIRE(scene.admit_with_gpus("b", "1").allocations(0).devices(0).ids(0) == "a");
+  auto named = with_gpus(pod("b"), "1");
+  named.name_space = "shop";  // as the runtime lists it
+  named.uid.clear();
+  SUBCASE("it stays") {
+    for (const bool reserve : {false, true}) {
+      const auto answer = scene.admit({named}, reserve).front();
+      REQUIRE(answer.admitted());
+      CHECK(answer.pod().uid() == "b");
+      CHECK(answer.allocations(0).devices(0).ids(0) == "a");
+    }
+    CHECK(scene.admission.allocations().size() == 1);
+    CHECK(scene.admit_with_gpus("y", "2").admitted());
+  }
+  SUBCASE("it is on its way out: who is asked about comes in its place, and has others") {
+    scene.displace_b();
+    const auto answer = scene.admit({named}, true).front();
+    REQUIRE(answer.admitted());
+    CHECK(answer.allocations(0).devices(0).ids(0) == "b");
+    scene.runtime.put(test::sandbox("s-c", "c", "c"), test::sandbox_json("/kubepods/besteffort/podc"));
+    scene.list_until(2);
+    CHECK(scene.admission.allocations().contains("b"));
+    CHECK(scene.admission.allocations().contains("shop/b"));
+    CHECK_FALSE(scene.admit_with_gpus("y", "2").admitted());
+  }
+}
+
 TEST_CASE("devices that are being allocated are nobody else's, and a pod is not allocated twice at once") {
   Scene scene;
   scene.serve_devices();
