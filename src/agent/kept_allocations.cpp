@@ -65,14 +65,20 @@ admission::PodAllocation KeptAllocations::of(const std::string& uid) const {
 
 void KeptAllocations::give(const std::string& uid, const admission::PodAllocation& allocation,
                            std::optional<core::Instant> until) {
-  if (allocation.empty())
+  bool is_promised_anew = false;
+  if (allocation.empty()) {
     coming_.erase(uid);
-  else if (until)
-    coming_.insert_or_assign(uid, *until);
+  } else if (until) {
+    const auto [promised, is_new] = coming_.try_emplace(uid, *until);
+    is_promised_anew = !is_new && promised->second < *until && !listed_.contains(uid);
+    promised->second = *until;
+  }
   const auto held = all_.find(uid);
-  if (held == all_.end() ? allocation.empty() : held->second == allocation) return;
+  const bool is_same = held == all_.end() ? allocation.empty() : held->second == allocation;
+  if (is_same && !is_promised_anew) return;
   if (allocation.empty()) {
     all_.erase(held);
+    listed_.erase(uid);
     saved_in_.erase(uid);
     save();
   } else {
@@ -109,7 +115,11 @@ void KeptAllocations::pods_changed(const core::PodList& pods) {
     }
   }
   std::erase_if(coming_, [now = parts_.clock.now()](const auto& entry) { return entry.second <= now; });
-  if (!admission::release_all_but(pods, all_, coming_) && named.empty()) return;
+  const bool any_gone = admission::release_all_but(pods, all_, coming_);
+  listed_.clear();
+  for (const auto& pod : pods)
+    if (all_.contains(pod->uid)) listed_.insert(pod->uid);
+  if (!any_gone && named.empty()) return;
   std::erase_if(saved_in_, [this](const auto& entry) { return !all_.contains(entry.first); });
   const auto number = save();
   for (const auto& uid : named) saved_in_.insert_or_assign(uid, number);

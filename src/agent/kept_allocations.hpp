@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,8 @@ class KeptAllocations {
   [[nodiscard]] admission::PodAllocation of(const std::string& uid) const;
 
   /// The pod has this from now on, in place of what it had; empty: nothing. `until`: it is kept until then also where
-  /// no list names the pod; absent: as long as what it had.
+  /// no list names the pod; absent: as long as what it had. A later `until` than before is written like what is
+  /// new, but not of a pod that a list names: a restart takes nothing from that one.
   void give(const std::string& uid, const admission::PodAllocation& allocation,
             std::optional<core::Instant> until = std::nullopt);
   /// Keeps what plugins said of what the pod has. An error: the pod has gone meanwhile, or it would be more than
@@ -76,6 +78,7 @@ class KeptAllocations {
   Parts parts_;
   admission::Allocations all_;
   admission::Coming coming_;                                    // of pods in all_
+  std::set<std::string, std::less<>> listed_;                   // of pods in all_: those that the last list names
   std::map<std::string, std::uint64_t, std::less<>> saved_in_;  // uid -> the save that has what the pod has now
   std::shared_ptr<Writes> writes_;  // callbacks, and those who wait, may come when this is gone
 };

@@ -25,12 +25,14 @@ using namespace std::chrono_literals;
 /// A node whose writes end when the test has them end.
 struct FakeNode final : AdmittingNode {
   [[nodiscard]] admission::NodeSnapshot snapshot() const override { return {}; }
-  void save(const admission::Allocations& allocations, const admission::Coming&, Written written) override {
+  void save(const admission::Allocations& allocations, const admission::Coming& awaited, Written written) override {
     saved.push_back(allocations);
+    coming = awaited;
     writes.push_back(std::move(written));
   }
 
   std::vector<admission::Allocations> saved;
+  admission::Coming coming;  // as it was saved last
   std::vector<Written> writes;
 };
 
@@ -188,6 +190,28 @@ TEST_CASE("what a pod was given that had not come yet when evictd ended is kept 
     scene.kept().give("a", {});
     CHECK_FALSE(scene.kept().coming().contains("a"));
   }
+}
+
+TEST_CASE("what is promised anew is written anew") {
+  Scene scene;
+  const auto until = scene.clock.now() + 5min;
+  scene.kept().give("b", cpu(2), until);
+  scene.end(0);
+  scene.kept().give("b", cpu(2), until);
+  CHECK(scene.node.saved.size() == 1);
+  scene.kept().give("b", cpu(2), until + 1min);
+  REQUIRE(scene.node.saved.size() == 2);
+  CHECK(scene.node.coming == admission::Coming{{"b", until + 1min}});
+  CHECK_FALSE(scene.kept().is_written("b"));
+  scene.end(1);
+  CHECK(scene.kept().is_written("b"));
+
+  // One that a list names has it for as long as it is there.
+  scene.kept().pods_changed(fixture::pods({fixture::pod("a"), fixture::pod("b")}));
+  scene.kept().give("b", cpu(2), until + 2min);
+  scene.kept().give("b", cpu(2), until + 3min);
+  CHECK(scene.node.saved.size() == 2);
+  CHECK(scene.kept().is_written("b"));
 }
 
 TEST_CASE("what is kept by name is not lost to an earlier pod of that name") {
