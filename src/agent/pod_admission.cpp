@@ -6,6 +6,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "admission/plugin_capacity.hpp"
@@ -15,7 +16,9 @@
 #include "agent/pod_devices.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
+#include "core/resize.hpp"
 #include "os/log.hpp"
+#include "pods/runtime_pod.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -24,7 +27,7 @@ namespace evictd::agent {
 namespace {
 
 /// Who was admitted starts its sandbox within seconds. One that is not there by then is not coming, and what it was
-/// given is others' again.
+/// given is others' again. One that is there counts from then on by what is told of it, whatever of it has yet to come.
 constexpr core::Duration reservation_lifetime = 5min;
 
 /// A pod read from a file may have no uid yet: until it comes it goes by its name.
@@ -33,7 +36,10 @@ core::Pod with_uid(core::Pod pod) {
   return pod;
 }
 
-bool goes_by_name(const core::Pod& pod) { return pod.uid == pod.key(); }
+/// Asked of each pod for each reservation: hardly ever is a name put together for it.
+bool goes_by_name(const core::Pod& pod) {
+  return pod.uid.size() == pod.name_space.size() + 1 + pod.name.size() && pod.uid == pod.key();
+}
 
 bool is_same(const core::Pod& a, const core::Pod& b) {
   return a.uid == b.uid || ((goes_by_name(a) || goes_by_name(b)) && a.key() == b.key());
@@ -48,11 +54,30 @@ void leave_out(core::PodList& pods, const core::Pod& pod) {
   std::erase_if(pods, [&pod](const core::PodPtr& other) { return is_same(*other, pod); });
 }
 
-/// What CreateContainer does not say: the containers that the pod has already.
-core::PodPtr with_earlier_containers(const core::PodPtr& asked, const core::Pod& listed) {
+/// The last of a pod may stand for it until the next one starts (pods/current_containers.hpp): beside that it is none.
+bool is_through(const pods::RuntimePodPtr& running, std::string_view name) {
+  if (running == nullptr) return false;
+  bool is_there = false;
+  for (const auto& container : running->containers) {
+    if (container.name != name) continue;
+    if (container.state != pods::ContainerState::Exited) return false;
+    is_there = true;
+  }
+  return is_there;
+}
+
+bool has_container(const core::Pod& pod, std::string_view name) {
+  const auto is_meant = [name](const core::Container& container) { return container.name == name; };
+  return std::ranges::any_of(pod.containers, is_meant) || std::ranges::any_of(pod.init_containers, is_meant);
+}
+
+/// What CreateContainer does not say: the containers that the pod has already. `running`: what the runtime says of
+/// them; may be null.
+core::PodPtr with_earlier_containers(const core::PodPtr& asked, const core::Pod& listed,
+                                     const pods::RuntimePodPtr& running) {
   auto pod = *asked;
   for (const auto& container : listed.containers)
-    if (std::ranges::find(pod.containers, container.name, &core::Container::name) == pod.containers.end())
+    if (!has_container(*asked, container.name) && !is_through(running, container.name))
       pod.containers.push_back(container);
   return std::make_shared<const core::Pod>(std::move(pod));
 }
@@ -127,6 +152,7 @@ v1::AdmitResponse PodAdmission::resize(const api::AdmissionRequest& asked, Task*
   if (!desired) return describe({}, decision);
   const auto listed = find_same(there.now, *desired);
   if (listed) desired->uid = listed->uid;
+  const auto told = find_same(*parts_.pods.pods(), *desired);  // perhaps with less than it counts with
   node.allocations = there.allocations;
   admission::add_plugin_capacity(node);
   const auto decide = [&](core::PodList others) {
@@ -147,7 +173,7 @@ v1::AdmitResponse PodAdmission::resize(const api::AdmissionRequest& asked, Task*
       for (auto& pod : *pods)
         if (pod->uid == desired->uid) pod = resized_pod(*pod, *desired);
     if (reserving != nullptr && (is_question || resizes_.contains(desired->uid)))
-      reserving->added(resizes_.add(listed, *desired, asked.update));
+      reserving->added(resizes_.add(told ? told : listed, *desired, asked.update));
   }
   if (reserving == nullptr) leave_out_edits(decision.verdict.allocation);
   return describe(*desired, decision);
@@ -188,15 +214,16 @@ void PodAdmission::room_changed() {
 
 bool PodAdmission::is_first_admission(const std::string& uid) const {
   const auto found = tentative_.find(uid);
-  return found != tentative_.end() && !found->second.had_reservation;
+  return found != tentative_.end() && !found->second.reservation_before;
 }
 
 /// Where a call that is still under way has reserved the same for the pod, neither of the two takes it back.
 void PodAdmission::reserve(const core::PodPtr& pod, const admission::PodAllocation& allocation, const Task& task) {
   const auto& id = pod->uid;
-  const Tentative before_it{
-      .task = &task, .had_reservation = reservations_.contains(id), .allocation_before = kept_.of(id)};
-  const auto [earlier, is_new] = tentative_.try_emplace(id, before_it);
+  Tentative before_it{.task = &task, .reservation_before = {}, .allocation_before = kept_.of(id)};
+  if (const auto found = reservations_.find(id); found != reservations_.end())
+    before_it.reservation_before = found->second;
+  const auto [earlier, is_new] = tentative_.try_emplace(id, std::move(before_it));
   if (!is_new && earlier->second.task != &task) tentative_.erase(earlier);
   const auto until = parts_.clock.now() + reservation_lifetime;
   reservations_.insert_or_assign(id, Reservation{pod, until});
@@ -208,9 +235,13 @@ void PodAdmission::take_back(const std::string& uid, const Task& task) {
   const auto found = tentative_.find(uid);
   if (found == tentative_.end() || found->second.task != &task) return;
   const auto tentative = tentative_.extract(found).mapped();
-  if (!tentative.had_reservation) {
+  if (!tentative.reservation_before) {
     reservations_.erase(uid);
     preemptions_.forget(uid);
+  } else if (const auto reserved = reservations_.find(uid); reserved != reservations_.end()) {
+    const bool seen = reserved->second.seen;
+    reserved->second = *tentative.reservation_before;
+    reserved->second.seen |= seen;
   }
   if (kept_.all().contains(uid)) kept_.give(uid, tentative.allocation_before);
 }
@@ -257,17 +288,31 @@ v1::AdmitResponse PodAdmission::refuse(const core::Pod& pod, const admission::Re
 void PodAdmission::pods_changed(const core::PodList& pods) {
   if (kept_.all().empty() && reservations_.empty() && resizes_.empty())
     return;  // as on most nodes; lists come between a wake-up and a kill
-  const auto now = parts_.clock.now();
-  std::erase_if(reservations_, [&](const auto& entry) {
-    const auto& [id, reservation] = entry;
-    const bool seen = std::ranges::any_of(pods, [&](const auto& pod) { return is_same(*pod, *reservation.pod); });
-    if (!seen && reservation.until <= now)
-      os::log_warning("{} was admitted {} ago and never came: what it was given is free again", reservation.pod->key(),
-                      core::to_string(reservation_lifetime));
-    return seen || reservation.until <= now;
-  });
+  forget_reservations(pods);
   resizes_.pods_changed(pods, [this](const std::string& uid) { return reservations_.contains(uid); });
   kept_.pods_changed(pods);
+}
+
+void PodAdmission::forget_reservations(const core::PodList& pods) {
+  const auto now = parts_.clock.now();
+  for (auto place = reservations_.begin(); place != reservations_.end();) {
+    auto& reservation = place->second;
+    const auto listed = find_same(pods, *reservation.pod);
+    const bool is_there = listed && !parts_.evictions.has_ended(listed->uid);
+    const bool is_done = is_there ? !as_admitted(*listed, reservation.pod) : reservation.seen;
+    const bool is_late = reservation.until <= now;
+    if (is_late && !is_there && !reservation.seen)
+      os::log_warning("{} was admitted {} ago and never came: what it was given is free again", reservation.pod->key(),
+                      core::to_string(reservation_lifetime));
+    reservation.seen = is_there;
+    place = is_done || is_late ? reservations_.erase(place) : std::next(place);
+  }
+}
+
+core::PodPtr PodAdmission::as_admitted(const core::Pod& listed, const core::PodPtr& admitted) const {
+  const auto whole = with_earlier_containers(admitted, listed, parts_.pods.find(listed.uid));
+  auto pod = listed;
+  return core::raise_to_admitted(pod, *whole) ? std::make_shared<const core::Pod>(std::move(pod)) : nullptr;
 }
 
 PodAdmission::Occupancy PodAdmission::occupancy(const Waiting& own) const {
@@ -276,8 +321,13 @@ PodAdmission::Occupancy PodAdmission::occupancy(const Waiting& own) const {
   for (const auto& pod : *parts_.pods.pods())
     if (!parts_.evictions.has_ended(pod->uid)) now.push_back(pod);
   for (const auto& [id, reservation] : reservations_) {
-    const bool listed = std::ranges::any_of(now, [&](const auto& pod) { return is_same(*pod, *reservation.pod); });
-    if (!listed && reservation.until > parts_.clock.now()) now.push_back(reservation.pod);
+    if (reservation.until <= parts_.clock.now()) continue;
+    const auto there = std::ranges::find_if(now, [&](const auto& pod) { return is_same(*pod, *reservation.pod); });
+    if (there == now.end()) {
+      if (!reservation.seen) now.push_back(reservation.pod);
+    } else if (auto admitted = as_admitted(**there, reservation.pod)) {
+      *there = std::move(admitted);
+    }
   }
   resizes_.apply(now);
   std::ranges::copy_if(now, std::back_inserter(result.pods),
@@ -308,7 +358,7 @@ core::PodPtr PodAdmission::complete(const api::AdmissionRequest& asked) const {
   const auto inferred = parts_.catalog.without_spec(pod);
   if (*completed != *inferred) return completed;
   const auto listed = find_same(*parts_.pods.pods(), *pod);
-  return listed ? with_earlier_containers(inferred, *listed) : inferred;
+  return listed ? with_earlier_containers(inferred, *listed, parts_.pods.find(listed->uid)) : inferred;
 }
 
 v1::AdmitResponse PodAdmission::describe(const core::Pod& pod, const admission::Decision& decision) const {

@@ -34,7 +34,9 @@ namespace evictd::agent {
 /// Answers whether pods may run on this node, and keeps account of what those are given that may. On the reactor.
 ///
 /// What is taken account of are the pods that the runtime lists, those that are terminating too until their eviction
-/// has ended, and those that were admitted lately and are not listed yet. (kubelet 1.36: filterOutInactivePods)
+/// has ended, and those that were admitted lately and are not listed yet. (kubelet 1.36: filterOutInactivePods) The
+/// runtime tells of a container once it is created, long after the pod's sandbox where an image is pulled: until what
+/// is told of it asks for as much, a pod that is listed counts with what it was admitted with as well.
 ///
 /// A critical pod is admitted once those that make room for it have ended, and as a kubelet does (preemption.go) also
 /// beside one that did not end in time. A kubelet asks about no other pod meanwhile. Here those wait that fit only once
@@ -82,10 +84,11 @@ class PodAdmission final : private PodListener {
  private:
   class Task;
 
-  /// A pod that may run and has not been seen yet.
+  /// A pod that may run, and of which less is told yet than it was admitted with.
   struct Reservation {
     core::PodPtr pod;
     core::Instant until;
+    bool seen = false;  ///< a list has named it
   };
   /// A pod that waits for room, which is nobody else's meanwhile.
   struct Waiting {
@@ -97,8 +100,8 @@ class PodAdmission final : private PodListener {
   };
   /// What was reserved and may be taken back.
   struct Tentative {
-    const Task* task;      ///< by which
-    bool had_reservation;  ///< before
+    const Task* task;                               ///< by which
+    std::optional<Reservation> reservation_before;  ///< nothing: it had none
     admission::PodAllocation allocation_before;
   };
   /// What there is beside the pod asked about.
@@ -109,6 +112,9 @@ class PodAdmission final : private PodListener {
   };
 
   void pods_changed(const core::PodList& pods) override;
+  void forget_reservations(const core::PodList& pods);
+  /// The listed pod as it was admitted; null: it is told of with no less.
+  [[nodiscard]] core::PodPtr as_admitted(const core::Pod& listed, const core::PodPtr& admitted) const;
   /// For the one that waits itself, or does not.
   [[nodiscard]] Occupancy occupancy(const Waiting& own) const;
   /// `reserving`: the task for which the admission takes effect; null: it does not. Nothing: the pod waits for room

@@ -38,6 +38,13 @@ void raise_to(ResourceList& list, const ResourceList& other) {
   }
 }
 
+bool is_no_more(const ResourceList& list, const ResourceList& than) {
+  return std::ranges::all_of(list, [&than](const auto& entry) {
+    const auto found = than.find(entry.first);
+    return entry.second <= (found == than.end() ? Quantity{} : found->second);
+  });
+}
+
 const GivenRequests* given_to(const Container& container, const ResizeStatus& status) {
   const auto found = status.containers.find(container.name);
   return found == status.containers.end() ? nullptr : &found->second;
@@ -143,6 +150,19 @@ void allocate_resize(Pod& pod, const Pod& desired) {
     pod.taken = before;
   else if (before)
     raise_to(*pod.taken, *before);
+}
+
+bool raise_to_admitted(Pod& pod, const Pod& admitted) {
+  auto taken = pod.taken ? *pod.taken : taken_by(pod, {});
+  const auto taken_then = admitted.taken ? *admitted.taken : taken_by(admitted, {});
+  if (is_no_more(taken_then, taken) && is_no_more(admitted.overhead, pod.overhead)) return false;
+  raise_to(taken, taken_then);
+  pod.taken = std::move(taken);
+  pod.init_containers = admitted.init_containers;
+  pod.containers = admitted.containers;
+  pod.resources = admitted.resources;
+  raise_to(pod.overhead, admitted.overhead);
+  return true;
 }
 
 }  // namespace evictd::core

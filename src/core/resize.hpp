@@ -35,4 +35,9 @@ void apply_resize(Pod& pod, const ResizeStatus& status);
 /// `desired`, and takes the largest of those and of what it took before.
 void allocate_resize(Pod& pod, const Pod& desired);
 
+/// The same of a pod of which less is told than it was admitted with, since not all its containers are there yet: it
+/// asks for what `admitted` does, and takes the largest of that and of what is told of it. False: no less is told, and
+/// it stays as it is.
+bool raise_to_admitted(Pod& pod, const Pod& admitted);
+
 }  // namespace evictd::core

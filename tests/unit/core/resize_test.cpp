@@ -149,4 +149,30 @@ TEST_CASE("a desired pod without containers changes nothing, one with requests a
   CHECK(taken_memory(whole) == "3Gi");
 }
 
+TEST_CASE("a pod of which less is told than it was admitted with asks for that, and takes the largest of both") {
+  auto told = pod("a", {container("init", {{"memory", "4Gi"}, {"cpu", "1"}})});
+  auto admitted = asking({{"memory", "5Gi"}});
+  admitted.init_containers = {container("init", {{"memory", "4Gi"}})};
+  CHECK(raise_to_admitted(told, admitted));
+  CHECK(memory_request(told) == "5Gi");
+  CHECK(told.taken == amounts({{"memory", "5Gi"}, {"cpu", "1"}}));
+
+  auto sandbox = pod("a", {});
+  auto whole = asking_as_a_whole({{"memory", "2Gi"}});
+  whole.overhead = amounts({{"memory", "100Mi"}});
+  CHECK(raise_to_admitted(sandbox, whole));
+  CHECK(memory_request(sandbox) == "2148Mi");
+  CHECK(taken_memory(sandbox) == "2Gi");  // overhead aside
+}
+
+TEST_CASE("a pod of which no less is told than it was admitted with stays as it is") {
+  auto told = asking({{"memory", "5Gi"}, {"cpu", "1"}});
+  const auto before = told;
+  CHECK_FALSE(raise_to_admitted(told, asking({{"memory", "5Gi"}, {"ephemeral-storage", "0"}})));
+  CHECK_FALSE(raise_to_admitted(told, pod("a", {})));
+  CHECK(told == before);
+  auto grown = resized(asking({{"memory", "1Gi"}}), {.actuated = amounts({{"memory", "2Gi"}})});
+  CHECK_FALSE(raise_to_admitted(grown, asking({{"memory", "2Gi"}})));
+}
+
 }  // namespace evictd::core::resize_test
