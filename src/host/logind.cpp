@@ -95,7 +95,12 @@ asio::awaitable<Error> Logind::session() {
   if (!watched) co_return watched.error();
   const auto looked = co_await look();
   if (!looked) co_return looked.error();
-  while (lost_.empty() && !stopping_) co_await sleep(1h);  // lose() and stop() cancel it
+  for (bool refused = false; lost_.empty() && !stopping_;) {
+    if (refused && !lock_error_.empty() && wants_lock_) take_lock();
+    refused = !lock_error_.empty();
+    const core::Duration pause = refused ? options_.reconnect_interval : 1h;
+    co_await sleep(pause);  // lose(), stop() and the first refusal cancel it
+  }
   co_return Error{lost_};
 }
 
@@ -229,7 +234,7 @@ void Logind::release_lock() {
 
 /// The old lock goes when the new one is there: there is no moment without.
 asio::awaitable<void> Logind::ask_for_lock() {
-  if (bus_ == nullptr) co_return;
+  if (bus_ == nullptr || std::exchange(asking_, true)) co_return;
   Result<InhibitorLock> taken = fail("");
   auto request = bus_->method({login1, login1_path, login1_manager, "Inhibit"});
   if (request) {
@@ -240,12 +245,14 @@ asio::awaitable<void> Logind::ask_for_lock() {
     else
       taken = std::unexpected(answer.error());
   }
+  asking_ = false;
   if (taken && wants_lock_) {
     lock_.release();
     lock_ = *std::move(taken);
     lock_.store();
     lock_error_.clear();
   } else if (!taken) {
+    if (connected_ && lock_error_.empty()) timer_.cancel();  // session() does not know yet that it is to ask again
     lock_error_ = "systemd-logind gives no lock: " + taken.error().message;
   }
   report();

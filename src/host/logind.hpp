@@ -54,7 +54,8 @@ class Logind {
   [[nodiscard]] boost::asio::awaitable<void> run();
   void stop();
 
-  /// Asks for a new lock, which takes the place of the one that is held; does nothing while there is no connection.
+  /// Asks for a new lock, which takes the place of the one that is held; does nothing while there is no connection. One
+  /// that is refused, or does not come in time, is asked for again until release_lock(), as often as a lost bus.
   void take_lock();
   /// Lets go of it; also of one that is on its way.
   void release_lock();
@@ -82,6 +83,7 @@ class Logind {
   std::unique_ptr<Bus> bus_;  // of the session
   InhibitorLock lock_;
   bool wants_lock_ = false;
+  bool asking_ = false;  // a question for a lock is under way
   bool connected_ = false;
   bool stopping_ = false;
   core::Duration inhibit_delay_{};

@@ -226,6 +226,32 @@ TEST_CASE("a lock that logind refuses is told, until it gives one") {
   CHECK(client.errors.back().empty());
 }
 
+TEST_CASE("a lock that logind has refused is asked for again, for as long as it is wanted, and told of once") {
+  SKIP_IF(test::SystemBus::missing());
+  PrivateBus bus;
+  LogindStandIn logind{bus.bus};
+  logind.refuse(true);
+  Client client{needing(5s)};
+  REQUIRE(client.until([&] { return !client.errors.empty(); }));
+  const auto refusal = client.errors.back();
+  SUBCASE("it is wanted") {
+    CHECK(client.until([&] { return logind.asked().size() >= 3; }));
+    logind.refuse(false);
+    REQUIRE(client.holds_lock());
+    CHECK(client.errors == std::vector<std::string>{refusal, ""});
+    CHECK(logind.locks() == 1);
+  }
+  SUBCASE("it is not wanted any more") {
+    client.logind.release_lock();
+    const auto asked = logind.asked().size() + 1;  // one may be under way
+    client.until([end = std::chrono::steady_clock::now() + 200ms] { return std::chrono::steady_clock::now() > end; });
+    CHECK(logind.asked().size() <= asked);
+    client.logind.take_lock();
+    logind.refuse(false);
+    CHECK(client.holds_lock());
+  }
+}
+
 TEST_CASE("without a bus, or without logind on it, it says so once and comes back when they do") {
   SKIP_IF(test::SystemBus::missing());
   PrivateBus bus;
