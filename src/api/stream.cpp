@@ -47,6 +47,8 @@ EventStream::EventStream(EventStreams& streams, std::shared_ptr<EventWriter> wri
       heartbeat_timer_(streams.reactor_) {}
 
 void EventStream::begin(std::optional<grpc::Status> refusal) {
+  admitted_ = !refusal;
+  if (admitted_) ++streams_.admitted_;
   last_words_ = std::move(refusal);
   const auto self = shared_from_this();
   async::spawn_contained(streams_.reactor_, run(self), [self](const std::string& reason) {
@@ -212,6 +214,7 @@ void EventStream::end(const grpc::Status& status) {
   heartbeat_timer_.cancel();
   subscription_.reset();
   writer_->finish(status);
+  if (admitted_) --streams_.admitted_;
   streams_.streams_.erase(shared_from_this());
 }
 
@@ -233,6 +236,7 @@ void EventStreams::open(const std::shared_ptr<EventWriter>& writer, const std::s
 
 void EventStreams::close() {
   closed_ = true;
+  admitted_ = 0;
   for (const auto& stream : std::exchange(streams_, {})) stream->close();
 }
 
@@ -240,7 +244,7 @@ void EventStreams::begin(const std::shared_ptr<EventWriter>& writer, StreamPlan 
   if (closed_) return writer->finish(rpc::shutting_down());
   std::optional<grpc::Status> refusal;
   const auto most = limits_.subscribers + (role == Role::Admin ? limits_.of_administrators : 0);
-  if (streams_.size() >= most)
+  if (admitted_ >= most)
     refusal.emplace(grpc::StatusCode::RESOURCE_EXHAUSTED,
                     fmt::format("{} subscribers already: no more are served", most));
   const auto stream = *streams_.insert(std::make_shared<EventStream>(*this, writer, std::move(plan))).first;

@@ -71,6 +71,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   std::shared_ptr<events::Turns::Taker> taker_;
   std::move_only_function<void(bool)> go_on_;  // while the coroutine waits for a turn
   bool closed_ = false;
+  bool admitted_ = false;
   std::unique_ptr<events::Subscription> subscription_;
   std::optional<grpc::Status> last_words_;  // to end with at the next turn
   events::EventPtr snapshot_;               // to send before anything else
@@ -109,7 +110,8 @@ class EventStreams : public std::enable_shared_from_this<EventStreams> {
   StreamLimits limits_;
   events::StatusSource& status_;
   bool closed_ = false;
-  std::unordered_set<std::shared_ptr<EventStream>> streams_;
+  std::unordered_set<std::shared_ptr<EventStream>> streams_;  // those that are refused, too, until their turn
+  std::size_t admitted_ = 0;                                  // of them
 };
 
 }  // namespace evictd::api

@@ -2,9 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <boost/asio/post.hpp>
+#include <chrono>
+#include <future>
+#include <list>
 #include <memory>
 #include <vector>
 
+#include "api/raw_call.hpp"
 #include "api/running_server.hpp"
 #include "fixture/captured_log.hpp"
 
@@ -160,6 +165,46 @@ TEST_CASE("whoever has taken all subscriptions, an administrator has one") {
   Subscriber admitted(*administrator.stub, new_events());
   running.append(1);
   CHECK(admitted.read().sequence() == 1);
+}
+
+/// A subscription that the server has read, and need not have answered.
+struct AskedFor {
+  explicit AskedFor(const Client& client) {
+    context.set_deadline(std::chrono::system_clock::now() + test::patience);
+    reader = client.stub->StreamEvents(&context, new_events());
+    // On the same connection, and answered by the thread that reads both.
+    (void)test::raw_call(client.channel, "/grpc.health.v1.Health/Check", "");
+  }
+  ~AskedFor() {
+    context.TryCancel();
+    for (v1::Event event; reader->Read(&event);) {
+    }
+    (void)reader->Finish();
+  }
+  AskedFor(const AskedFor&) = delete;
+  AskedFor& operator=(const AskedFor&) = delete;
+
+  grpc::ClientContext context;
+  std::unique_ptr<grpc::ClientReader<v1::Event>> reader;
+};
+
+TEST_CASE("an administrator has a subscription while others are being refused") {
+  const test::TemporaryDirectory directory;
+  RunningServer running({.admin_socket = directory / "admin.sock", .subscribers = 1});
+  const Client client(running.socket);
+  const Client administrator(directory / "admin.sock");
+  std::promise<void> release;
+  boost::asio::post(running.reactor.context, [&] { release.get_future().wait(); });
+  std::list<AskedFor> readers;  // more than there are places, with those of administrators
+  for (int i = 0; i < 18; ++i) readers.emplace_back(client);
+  AskedFor admitted(administrator);
+  release.set_value();
+  admitted.reader->WaitForInitialMetadata();
+  CHECK(running.subscribers() == 2);
+  running.append(1);
+  v1::Event event;
+  CHECK(admitted.reader->Read(&event));
+  CHECK(event.sequence() == 1);
 }
 
 TEST_CASE("a hundred subscribers all read the same events") {
