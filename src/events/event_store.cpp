@@ -46,10 +46,11 @@ Result<os::FileDescriptor> lock(const fs::path& directory) {
 
 std::uint64_t last_of(const std::vector<EventPtr>& events) { return events.empty() ? 0 : events.back()->sequence(); }
 
-/// Whether the rescued number is the last one that was given: it is of the agent that has reserved its numbers last,
-/// and the disk knows nothing newer.
+/// Whether the rescued number is the last one that was given: it is of the agent that has reserved its numbers last and
+/// did not end in order, and the disk knows nothing newer. After an orderly end the number is the last one that was
+/// given or told as lost, also where it happens to be what another agent had reserved.
 bool is_the_last(const RescuedEvents& rescued, const NumberFile& numbers, const std::vector<EventPtr>& stored) {
-  return numbers.highest() == rescued.reserved && last_of(stored) <= rescued.last;
+  return numbers.highest() == rescued.reserved && numbers.lowered_from() == 0 && last_of(stored) <= rescued.last;
 }
 
 /// No number up to this one may be given again. Where the file of numbers is lost, or older than the events, those that
@@ -107,7 +108,8 @@ Result<std::unique_ptr<EventStore>> EventStore::open(asio::any_io_executor react
   const auto last =
       is_the_last(rescued, *numbers, loaded.events) ? rescued.last : highest_number(*numbers, loaded.events);
   auto earlier = merged({.events = std::move(loaded.events), .last = last}, rescued);
-  earlier.reserved = earlier.last + block;
+  // Never as much as the agent before: its state, should it come back, is to be told from that of this agent.
+  earlier.reserved = std::max(earlier.last + block, numbers->lowered_from() + 1);
   if (auto written = numbers->write(earlier.reserved); !written) return std::unexpected(written.error());
   sync_directory(directory);
   auto writer = std::make_shared<StoreWriter>(StoreWriter::Parts{

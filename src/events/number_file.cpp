@@ -59,6 +59,11 @@ bool NumberFile::read() {
   if (!content) return read_first_format();
   if (content->size() != content_size || !content->starts_with(magic)) return false;
   highest_ = os::get_64(content->data() + magic.size());
+  // A place that has the other slot alone: a second one would lie beyond the end of the file.
+  os::SavedSlots other{{.offset = slots_.offset_of(slots_.generation() + 1), .slot_size = file_size}};
+  const auto before = other.read(file_.get());
+  if (before && before->size() == content_size && before->starts_with(magic))
+    before_ = os::get_64(before->data() + magic.size());
   return true;
 }
 
@@ -91,7 +96,7 @@ Result<void> NumberFile::write(std::uint64_t highest) {
   os::put_64(content.data() + magic.size(), highest);
   if (!slots_.store(file_.get(), {content.data(), content.size()}) || ::fdatasync(file_.get()) != 0)
     return fail(fmt::format("{}: {}", path_.native(), reason(errno)));
-  highest_ = highest;
+  before_ = std::exchange(highest_, highest).value_or(0);
   return {};
 }
 

@@ -24,6 +24,9 @@ class NumberFile {
 
   /// Nothing: the file is new, or could not be read.
   [[nodiscard]] std::optional<std::uint64_t> highest() const { return highest_; }
+  /// The number that was written before highest() where that one was higher: an orderly end lowers what was reserved.
+  /// 0: it was not, or the other slot cannot be read.
+  [[nodiscard]] std::uint64_t lowered_from() const { return highest_ && before_ > *highest_ ? before_ : 0; }
   /// What was set aside and why, one line; empty: nothing.
   [[nodiscard]] const std::string& complaint() const { return complaint_; }
 
@@ -40,6 +43,7 @@ class NumberFile {
   os::FileDescriptor file_;
   os::SavedSlots slots_{{}};
   std::optional<std::uint64_t> highest_;
+  std::uint64_t before_ = 0;  // in the other slot; 0: nothing is known
   std::string complaint_;
 };
 

@@ -25,6 +25,7 @@ using test::copy_as_killed;
 using test::eventually;
 using test::KeptLog;
 using test::read_after;
+using test::rescued_of;
 using test::segments_of;
 using test::TemporaryDirectory;
 
@@ -91,14 +92,6 @@ TEST_CASE("who was killed leaves a gap up to the numbers it had reserved") {
   CHECK(read_after(*second.log, 5) == Read{"6-65536", "65537"});
 }
 
-/// What a state has of events that were appended to the log, up to its last.
-RescuedEvents rescued_of(EventLog& log, std::uint64_t first) {
-  RescuedEvents rescued{.events = {}, .last = log.last_number(), .reserved = log.reserved()};
-  const auto subscription = log.subscribe(first - 1, [] {});
-  while (auto event = subscription->next()) rescued.events.push_back(std::move(event));
-  return rescued;
-}
-
 TEST_CASE("who was killed leaves no gap where its state has what the disk has not, and the next keeps it on the disk") {
   const TemporaryDirectory directory;
   const fs::path killed = directory / "killed";
@@ -148,6 +141,7 @@ TEST_CASE("a state that is older than what the disk has does not take numbers ba
     KeptLog first(directory.path());
     first.append_many(2);
     rescued = rescued_of(*first.log, 1);
+    copy_as_killed(directory.path(), directory / "first");
   }
   SUBCASE("an evictd without a state ended in order since") {
     KeptLog(directory.path()).append_many(3);
@@ -163,6 +157,23 @@ TEST_CASE("a state that is older than what the disk has does not take numbers ba
     KeptLog next(killed, 1000, rescued);
     CHECK(next.append() == EventStore::block + 3);
     CHECK(read_after(*next.log, 0) == Read{"1", "2", "3-65538", "65539"});
+  }
+  SUBCASE("it is of one that was killed, and one without a state has told of the gap since and ended in order") {
+    for (int i = 0; i < 2; ++i) CHECK(read_after(*KeptLog(directory / "first").log, 2) == Read{"3-65536"});
+    KeptLog next(directory / "first", 1000, rescued);
+    CHECK(next.append() == EventStore::block + 1);
+    CHECK(read_after(*next.log, 0) == Read{"1", "2", "3-65536", "65537"});
+  }
+  SUBCASE("it is of one that told nothing, and one without a state was killed after it told something") {
+    {
+      const KeptLog quiet(directory.path());
+      rescued = rescued_of(*quiet.log, 1);
+    }
+    KeptLog third(directory.path());
+    third.append_many(3);
+    copy_as_killed(directory.path(), directory / "killed");
+    KeptLog next(directory / "killed", 1000, rescued);
+    CHECK(next.append() == EventStore::block + 4);
   }
 }
 

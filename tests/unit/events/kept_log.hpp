@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "events/event_log.hpp"
@@ -62,6 +64,14 @@ inline std::vector<std::string> read_after(events::EventLog& log, std::uint64_t 
                          ? std::to_string(next->gap().from()) + "-" + std::to_string(next->gap().to())
                          : std::to_string(next->sequence()));
   return result;
+}
+
+/// What a state has of events that were appended to the log, up to its last.
+inline events::RescuedEvents rescued_of(events::EventLog& log, std::uint64_t first) {
+  events::RescuedEvents rescued{.events = {}, .last = log.last_number(), .reserved = log.reserved()};
+  const auto subscription = log.subscribe(first - 1, [] {});
+  while (auto event = subscription->next()) rescued.events.push_back(std::move(event));
+  return rescued;
 }
 
 /// The segments of a directory, in their order.

@@ -46,6 +46,25 @@ TEST_CASE("a new file has no number, and then the one that was written last, als
   CHECK(value_of(NumberFile::open(path)).highest() == std::numeric_limits<std::uint64_t>::max());
 }
 
+TEST_CASE("a number that was lowered is told from one that was not, by whoever opens the file next") {
+  const TemporaryDirectory directory;
+  const auto path = directory / "numbers";
+  auto file = value_of(NumberFile::open(path));
+  CHECK(file.lowered_from() == 0);
+  struct Step {
+    std::uint64_t number;
+    std::uint64_t lowered_from;
+  };
+  for (const auto step : {Step{100, 0}, {7, 100}, {107, 0}, {207, 0}, {207, 0}, {206, 207}, {0, 206}, {300, 0}}) {
+    CAPTURE(step.number);
+    REQUIRE(file.write(step.number));
+    CHECK(file.lowered_from() == step.lowered_from);
+    const auto next = value_of(NumberFile::open(path));
+    CHECK(next.highest() == step.number);
+    CHECK(next.lowered_from() == step.lowered_from);
+  }
+}
+
 TEST_CASE("a write that is torn at any byte leaves the number before it") {
   const TemporaryDirectory directory;
   const auto path = directory / "numbers";
