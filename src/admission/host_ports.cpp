@@ -24,13 +24,14 @@ TakenPort taken_port(const core::HostPort& port) {
 
 std::vector<TakenPort> ports_of(const core::Pod& pod) {
   std::vector<TakenPort> ports;
-  const auto add = [&](const core::Container& container) {
-    for (const auto& port : container.host_ports)
+  const auto add = [&](const std::vector<core::HostPort>& some) {
+    for (const auto& port : some)
       if (port.port > 0) ports.push_back(taken_port(port));
   };
   for (const auto& container : pod.init_containers)
-    if (container.restart_always) add(container);
-  for (const auto& container : pod.containers) add(container);
+    if (container.restart_always) add(container.host_ports);
+  for (const auto& container : pod.containers) add(container.host_ports);
+  add(pod.host_ports);
   return ports;
 }
 

@@ -104,6 +104,7 @@ struct Pod {
   std::map<std::string, std::string, std::less<>> node_selector{};
   std::optional<NodeSelector> required_node_affinity{};  ///< requiredDuringSchedulingIgnoredDuringExecution
   std::string os_name{};                                 ///< spec.os.name
+  std::vector<HostPort> host_ports{};                    ///< beside its containers': nobody says whose they are
   bool host_network = false;
   bool host_ipc = false;
   bool host_users = true;                              ///< spec.hostUsers: false for a user namespace of its own

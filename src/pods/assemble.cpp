@@ -139,7 +139,10 @@ RuntimePod assemble(const v1::PodSandbox& sandbox, const SandboxFacts& facts,
   // A trusted spec says itself what class it is of.
   if (!pod.status_qos && (is_doubted || !specified))
     pod.status_qos = qos_from_oom_score_adj(resources_of(current(containers)));
-  if (!specified) infer_containers(pod, containers, memory_capacity);
+  if (!specified) {
+    infer_containers(pod, containers, memory_capacity);
+    pod.host_ports = facts.info.host_ports;
+  }
   if (is_doubted) {
     hold_to_numbers(pod, created_of(containers), memory_capacity, doubts);
     pod.termination_grace_period_seconds = believed_grace(pod.termination_grace_period_seconds, told_grace);

@@ -91,6 +91,7 @@ core::Pod with_spec(core::Pod listed, const core::Pod& spec) {
   if (!spec.containers.empty()) {
     listed.init_containers = spec.init_containers;
     listed.containers = spec.containers;
+    listed.host_ports.clear();  // theirs
   }
   listed.resources = spec.resources;
   listed.overhead = spec.overhead;

@@ -21,23 +21,6 @@ namespace {
 
 namespace v1 = ::runtime::v1;
 
-std::string_view name(v1::Protocol protocol) {
-  switch (protocol) {
-    case v1::UDP: return "UDP";
-    case v1::SCTP: return "SCTP";
-    default: return "TCP";
-  }
-}
-
-std::vector<core::HostPort> host_ports(const v1::PodSandboxConfig& sandbox) {
-  std::vector<core::HostPort> ports;
-  for (const auto& mapping : sandbox.port_mappings())
-    if (mapping.host_port() > 0)
-      ports.push_back(
-          {.ip = mapping.host_ip(), .protocol = std::string(name(mapping.protocol())), .port = mapping.host_port()});
-  return ports;
-}
-
 std::optional<core::AppArmorProfile> app_armor_profile(const v1::LinuxContainerSecurityContext& context) {
   using Profile = v1::SecurityProfile;
   if (context.has_apparmor()) switch (context.apparmor().profile_type()) {
@@ -97,9 +80,8 @@ core::Pod pod_of_sandbox(const v1::PodSandboxConfig& sandbox, std::int64_t memor
   std::vector<Error> doubts;
   if (is_annotated(pod) && apply_annotated_spec(pod, doubts)) return pod;
   infer_requests(pod, sandbox.linux(), memory_capacity);
-  // The runtime is told of ports without saying whose they are.
-  if (auto ports = host_ports(sandbox); !ports.empty())
-    pod.containers.push_back({.name = {}, .host_ports = std::move(ports)});
+  for (const auto& mapping : sandbox.port_mappings())
+    add_host_port(pod.host_ports, mapping.protocol(), mapping.host_port(), mapping.host_ip());
   return pod;
 }
 

@@ -4,7 +4,10 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
+#include <cstddef>
 #include <utility>
+
+#include "pods/infer.hpp"
 
 namespace evictd::pods {
 namespace {
@@ -47,6 +50,14 @@ class Reader {
     return value->is_string() ? std::string(value->get_string()) : std::string{};
   }
 
+  /// How many values are listed there.
+  std::size_t size(std::string_view pointer) {
+    const auto* value = find(pointer);
+    if (!value) return 0;
+    if (!value->is_array()) complain(pointer, "a list");
+    return value->is_array() ? value->get_array().size() : 0;
+  }
+
   template <class T>
   [[nodiscard]] Result<T> finish(T value) const {
     if (complaint_) return std::unexpected(*complaint_);
@@ -87,6 +98,12 @@ Result<SandboxInfo> parse_sandbox_info(std::string_view json) {
   auto reader = Reader::parse(json);
   if (!reader) return std::unexpected(reader.error());
   SandboxInfo info{.cgroup_parent = reader->text("/config/linux/cgroup_parent")};
+  const auto mappings = reader->size("/config/port_mappings");
+  for (std::size_t i = 0; i < mappings; ++i) {
+    const auto mapping = fmt::format("/config/port_mappings/{}", i);
+    add_host_port(info.host_ports, reader->number(mapping + "/protocol"), reader->number(mapping + "/host_port"),
+                  reader->text(mapping + "/host_ip"));
+  }
   return reader->finish(std::move(info));
 }
 

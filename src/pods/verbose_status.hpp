@@ -3,8 +3,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/error.hpp"
+#include "core/pod.hpp"
 
 // CRI leaves it to the runtime what a verbose status says beyond the API. containerd (1.6 to 2.x) puts one JSON object
 // under info["info"] for containers and sandboxes, and its configuration under info["config"] for itself. What is
@@ -35,7 +37,8 @@ struct ContainerInfo {
 
 /// Labels and annotations are not read from here: a listed sandbox has them.
 struct SandboxInfo {
-  std::string cgroup_parent{};  ///< config.linux.cgroup_parent, see pod_cgroup()
+  std::string cgroup_parent{};               ///< config.linux.cgroup_parent, see pod_cgroup()
+  std::vector<core::HostPort> host_ports{};  ///< of config.port_mappings, see add_host_port()
 
   friend bool operator==(const SandboxInfo&, const SandboxInfo&) = default;
 };

@@ -64,6 +64,14 @@ TEST_CASE("sidecars' ports count, those of other init containers do not") {
   CHECK(has_port_conflict(init, fixture::pods({with_port({.port = 80})})));
 }
 
+TEST_CASE("ports of which nobody says whose they are count as any container's") {
+  auto listed = fixture::pod("a");
+  listed.host_ports = {{.port = 80}};
+  CHECK(has_port_conflict(with_port({.port = 80}), fixture::pods({listed})));
+  CHECK(has_port_conflict(listed, fixture::pods({with_port({.port = 80})})));
+  CHECK_FALSE(has_port_conflict(with_port({.port = 81}), fixture::pods({listed})));
+}
+
 TEST_CASE("of several ports any that both take is a conflict") {
   auto wants = fixture::pod("a");
   wants.containers[0].host_ports = {{.port = 90}, {.ip = "10.0.0.2", .port = 80}, {.protocol = "UDP", .port = 80}};

@@ -77,6 +77,19 @@ TEST_CASE("a pod whose end was waited for too long, and that nobody killed, stil
   CHECK_FALSE(scene.admit({pod("a")}, false).front().admitted());
 }
 
+TEST_CASE("a listed pod of which nobody has a spec holds the node's ports that it was started with") {
+  Scene scene;
+  scene.make_roomy();
+  scene.runtime.put(test::sandbox("s-a", "a", "a"),
+                    R"({"config":{"port_mappings":[{"container_port":80,"host_port":8080}]}})");
+  scene.list_pods();
+  auto asking = pod("b");
+  asking.containers = {{.name = "main", .host_ports = {{.port = 8080}}}};
+  CHECK(scene.admit({asking}, false).front().reason() == "NodePorts");
+  asking.containers[0].host_ports[0].port = 8081;
+  CHECK(scene.admit({asking}, false).front().admitted());
+}
+
 TEST_CASE("a critical pod is admitted once those that make room for it have ended, and has their place") {
   Scene scene;
   scene.run({"b"});

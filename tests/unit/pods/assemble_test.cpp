@@ -116,6 +116,18 @@ TEST_CASE("a pod without a cgroup of its own has its QoS class from the oom_scor
   CHECK(runtime_pod.containers[0].cgroup == "/shared/c1");
 }
 
+TEST_CASE("the node's ports are the pod's where nobody has a spec, and those of its containers where it is annotated") {
+  Builder b;
+  b.sandbox_info = R"({"config":{"port_mappings":[{"container_port":80,"host_port":8080}]}})";
+  b.add(test::container("c1", "s1", "app"), test::container_json(900));
+  CHECK(b.build().pod->host_ports == std::vector<core::HostPort>{{.port = 8080}});
+  CHECK(names(*b.build().pod) == std::vector<std::string>{"app"});
+  (*b.sandbox.mutable_annotations())["evictd.io/pod-spec"] =
+      R"({"containers":[{"name":"app","ports":[{"containerPort":80,"hostPort":8080}]}]})";
+  CHECK(b.build().pod->host_ports.empty());
+  CHECK(b.build().pod->containers.at(0).host_ports == std::vector<core::HostPort>{{.port = 8080}});
+}
+
 TEST_CASE("an exited init container asks for nothing, but stays among the runtime's containers") {
   Builder b;
   b.add(test::container("c1", "s1", "init", v1::CONTAINER_EXITED, 1), test::container_json(500, 0, 41))

@@ -94,6 +94,16 @@ TEST_CASE("a pod takes all that its spec says and keeps what it runs as") {
   CHECK(one(listed, {{ApiServer, {spec}}}).status_qos == core::QosClass::Guaranteed);
 }
 
+TEST_CASE("the node's ports are those of the spec's containers") {
+  auto listed = pod("a");
+  listed.host_ports = {{.port = 80}};
+  auto spec = pod("a");
+  spec.containers = {{.name = "main", .host_ports = {{.port = 80}}}};
+  const auto completed = one(listed, {{Kubelet, {spec}}});
+  CHECK(completed.host_ports.empty());
+  CHECK(completed.containers.at(0).host_ports == spec.containers[0].host_ports);
+}
+
 TEST_CASE("what a spec does not say stays as it was inferred") {
   auto listed = with_priority(pod("a"), 9);
   listed.priority_class_name = "inferred";

@@ -47,6 +47,33 @@ TEST_CASE("the verbose status of a sandbox gives the pod's cgroup parent") {
   CHECK(info->cgroup_parent == "/kubepods/burstable/pod0b1e5d0c-4f8e-4d61-9a30-7f3f8f0f2a11");
 }
 
+TEST_CASE("the verbose status of a sandbox gives the ports of the node that it takes") {
+  const auto info = parse_sandbox_info(
+      R"({"config":{"port_mappings":[{"container_port":80,"host_port":8080},)"
+      R"({"protocol":1,"container_port":53,"host_port":53,"host_ip":"10.0.0.1"},{"protocol":2,"host_port":65535},)"
+      R"({"container_port":90}]}})");
+  REQUIRE(info);
+  CHECK(info->host_ports == std::vector<core::HostPort>{{.port = 8080},
+                                                        {.ip = "10.0.0.1", .protocol = "UDP", .port = 53},
+                                                        {.protocol = "SCTP", .port = 65'535}});
+}
+
+TEST_CASE("ports that no node has are none, and a protocol that nobody knows is TCP") {
+  const auto info = parse_sandbox_info(
+      R"({"config":{"port_mappings":[{"host_port":-1},{"host_port":65536},{"host_port":9223372036854775807},null,7,)"
+      R"({"protocol":-1,"host_port":80},{"protocol":3,"host_port":80}]}})");
+  REQUIRE(info);
+  CHECK(info->host_ports == std::vector<core::HostPort>{{.port = 80}, {.port = 80}});
+}
+
+TEST_CASE("thousands of ports are read") {
+  std::string mappings;
+  for (int i = 0; i < 50'000; ++i) mappings += R"({"host_port":8080},)";
+  const auto info = parse_sandbox_info(R"({"config":{"port_mappings":[)" + mappings + "{}]}}");
+  REQUIRE(info);
+  CHECK(info->host_ports.size() == 50'000);
+}
+
 TEST_CASE("the verbose status of the runtime gives the image of the sandboxes") {
   const auto info = parse_runtime_info(
       R"({"containerd":{"snapshotter":"overlayfs"},"sandboxImage":"registry.k8s.io/pause:3.6","statsCollectPeriod":10})");
@@ -100,6 +127,10 @@ TEST_CASE("a value of the wrong type is an error that names its place") {
         "verbose status: /runtimeSpec/linux/cgroupsPath is not a string");
   CHECK(complaint(parse_sandbox_info(R"({"config":{"linux":{"cgroup_parent":[]}}})")) ==
         "verbose status: /config/linux/cgroup_parent is not a string");
+  CHECK(complaint(parse_sandbox_info(R"({"config":{"port_mappings":{}}})")) ==
+        "verbose status: /config/port_mappings is not a list");
+  CHECK(complaint(parse_sandbox_info(R"({"config":{"port_mappings":[{},{"host_port":"80"}]}})")) ==
+        "verbose status: /config/port_mappings/1/host_port is not a whole number of 64 bits");
   CHECK(complaint(parse_runtime_info(R"({"sandboxImage":3.6})")) == "verbose status: /sandboxImage is not a string");
 }
 
