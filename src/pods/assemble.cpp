@@ -42,10 +42,13 @@ std::vector<LinuxResources> resources_of(const std::vector<KnownContainer>& cont
 
 /// After status_qos is known.
 void infer_containers(core::Pod& pod, const std::vector<KnownContainer>& containers, std::int64_t memory_capacity) {
-  const auto relevant = current(containers);
-  const auto resources = resources_of(relevant);
-  for (std::size_t i = 0; i < relevant.size(); ++i)
-    pod.containers.push_back(infer_container(name_of(relevant[i]), resources[i], pod.status_qos, memory_capacity));
+  for (const auto& known : current(containers)) {
+    const auto& facts = *known.facts;
+    const auto created = facts.info.resources.value_or(LinuxResources{});
+    auto container = infer_container(name_of(known), created, pod.status_qos, memory_capacity);
+    apply_update(container, facts.given, pod.status_qos);
+    pod.containers.push_back(std::move(container));
+  }
 }
 
 /// Of each name the latest, first those that count.
@@ -98,8 +101,10 @@ ContainerFacts ContainerFacts::of(const v1::ContainerStatusResponse& status) {
     else
       facts.complaint = info.error();
   }
-  if (!facts.info.resources && status.status().resources().has_linux())
-    facts.info.resources = linux_resources(status.status().resources().linux());
+  if (status.status().resources().has_linux()) {
+    facts.given = linux_resources(status.status().resources().linux());
+    if (!facts.info.resources) facts.info.resources = facts.given;
+  }
   return facts;
 }
 

@@ -26,7 +26,8 @@ struct SandboxFacts {
 struct ContainerFacts {
   ContainerInfo info{};
   std::optional<Error> complaint{};
-  bool running = false;  ///< when the status was read
+  LinuxResources given{};  ///< what it had when the status was read: other than in `info` where it was updated
+  bool running = false;    ///< when the status was read
 
   [[nodiscard]] static ContainerFacts of(const ::runtime::v1::ContainerStatusResponse& status);
 };

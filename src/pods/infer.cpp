@@ -101,7 +101,7 @@ void add_host_port(std::vector<core::HostPort>& ports, std::int64_t protocol, st
       {.ip = std::move(ip), .protocol = std::string(protocol_name(protocol)), .port = static_cast<std::int32_t>(port)});
 }
 
-void apply_update(core::Container& container, LinuxResources given, core::QosClass qos) {
+void apply_update(core::Container& container, LinuxResources given, std::optional<core::QosClass> qos) {
   given.oom_score_adj = 0;
   const auto inferred = infer_container(container.name, given, qos, 1).resources;
   for (const auto& [resource, limit] : inferred.limits) container.resources.limits.insert_or_assign(resource, limit);

@@ -36,7 +36,7 @@ void add_host_port(std::vector<core::HostPort>& ports, std::int64_t protocol, st
 
 /// What UpdateContainerResources makes of a container's requests and limits: what is not given, or not to be inferred
 /// from it, stays. A Burstable container's memory request does: the oom_score_adj does not follow it.
-void apply_update(core::Container& container, LinuxResources given, core::QosClass qos);
+void apply_update(core::Container& container, LinuxResources given, std::optional<core::QosClass> qos);
 
 /// Sets the pod's priority and class name from its annotations and labels: the number where there is one, otherwise
 /// that of system-node-critical or system-cluster-critical. A number that is none is a warning and counts as absent.

@@ -4,6 +4,7 @@
 
 #include <list>
 
+#include "fixture/pods.hpp"
 #include "pods/pod_builder.hpp"
 #include "pods/verbose_fixtures.hpp"
 
@@ -29,9 +30,10 @@ struct Builder {
   pods::TrustedNamespaces trusted{{"*"}};
   std::vector<Error> warnings;
 
-  Builder& add(v1::Container container, const std::string& info) {
+  Builder& add(v1::Container container, const std::string& info, const v1::LinuxContainerResources* given = nullptr) {
     v1::ContainerStatusResponse status;
     status.mutable_status()->set_state(container.state());
+    if (given) *status.mutable_status()->mutable_resources()->mutable_linux() = *given;
     (*status.mutable_info())["info"] = info;
     listed.push_back(std::move(container));
     facts.push_back(pods::ContainerFacts::of(status));
@@ -114,6 +116,39 @@ TEST_CASE("a pod without a cgroup of its own has its QoS class from the oom_scor
   CHECK(runtime_pod.cgroup_parent == "/shared");
   CHECK(runtime_pod.cgroup.empty());
   CHECK(runtime_pod.containers[0].cgroup == "/shared/c1");
+}
+
+TEST_CASE("what a container was given since it was created counts, and its oom_score_adj as it was asked for") {
+  Builder b;
+  v1::LinuxContainerResources given;
+  given.set_memory_limit_in_bytes(256 * MiB);
+  given.set_cpu_shares(512);
+  given.set_cpu_quota(100'000);
+  given.set_cpu_period(100'000);
+  const auto resources = [&] { return b.build().pod->containers.at(0).resources; };
+
+  SUBCASE("of a Burstable pod") {
+    b.add(test::container("c1", "s1", "app"), test::container_json(950, 64 * MiB), &given);
+    CHECK(resources().requests == fixture::amounts({{"cpu", "500m"}, {"memory", "50Mi"}}));
+  }
+  SUBCASE("of a Guaranteed pod") {
+    b.sandbox_info = test::sandbox_json("/kubepods/podu1");
+    b.add(test::container("c1", "s1", "app"), test::container_json(-997, 64 * MiB), &given);
+    CHECK(resources().requests == fixture::amounts({{"cpu", "1"}, {"memory", "256Mi"}}));
+  }
+  CHECK(resources().limits == fixture::amounts({{"cpu", "1"}, {"memory", "256Mi"}}));
+}
+
+TEST_CASE("what a status does not tell that a container was given stays as it was created") {
+  Builder b;
+  v1::LinuxContainerResources given;
+  given.set_memory_limit_in_bytes(-1);
+  given.set_cpu_quota(-1);
+  given.set_cpu_period(100'000);
+  b.sandbox_info = test::sandbox_json("/kubepods/podu1");
+  b.add(test::container("c1", "s1", "app"), std::string(test::guaranteed_container_info), &given);
+  const auto pod = b.build().pod;
+  CHECK(pod->containers.at(0).resources.requests == fixture::amounts({{"cpu", "500m"}, {"memory", "64Mi"}}));
 }
 
 TEST_CASE("the node's ports are the pod's where nobody has a spec, and those of its containers where it is annotated") {
