@@ -67,9 +67,9 @@ void Agent::pass(const wake::Wake& wake) {
   parts_.reports.observed(reading_, clock_.now());
   turn.reach(core::Stage::Observed, clock_.now());
   parts_.pods.look_at_unlisted();
-  if (const auto layout = parts_.observer.layout(); layout != layout_) {
+  if (const auto layout = parts_.observer.layout(); layout && layout != layout_) {
     layout_ = layout;
-    decider_.tell(core::LayoutDetected{layout}, turn);
+    decider_.tell(core::LayoutDetected{*layout}, turn);
   }
   const auto releasing = parts_.evictions.releasing();
   drive(decider_.synchronizer().begin(reading_.observations, releasing), turn);

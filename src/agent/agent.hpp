@@ -73,8 +73,8 @@ class Agent {
   Decider& decider_;
   Parts parts_;
   std::vector<core::Level> levels_;
-  node::NodeMemoryReading reading_;  // of the last pass
-  core::FilesystemLayout layout_;
+  node::NodeMemoryReading reading_;               // of the last pass
+  std::optional<core::FilesystemLayout> layout_;  // told last; before that the one of an earlier evictd holds
   bool stopping_ = false;
 };
 

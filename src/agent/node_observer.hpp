@@ -1,5 +1,6 @@
 #pragma once
 #include <boost/asio/awaitable.hpp>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -34,8 +35,8 @@ class NodeObserver final : public Observer {
   /// The observations with the memory signals read again, as far as they can be: nothing is opened.
   [[nodiscard]] core::Observations with_memory_now(core::Observations observations, core::Instant now) const override;
 
-  /// Of the last reading.
-  [[nodiscard]] core::FilesystemLayout layout() const override { return disk_.layout(); }
+  /// Of the last reading. Absent: no reading has told it yet.
+  [[nodiscard]] std::optional<core::FilesystemLayout> layout() const override { return disk_.layout(); }
 
  private:
   /// What memory says, with what the other readers said last.

@@ -1,5 +1,6 @@
 #pragma once
 #include <boost/asio/awaitable.hpp>
+#include <optional>
 
 #include "core/duration.hpp"
 #include "core/error.hpp"
@@ -28,8 +29,8 @@ class Observer {
   /// The observations with the memory signals read again, as far as they can be: nothing is opened.
   [[nodiscard]] virtual core::Observations with_memory_now(core::Observations observations,
                                                            core::Instant now) const = 0;
-  /// Of the last reading.
-  [[nodiscard]] virtual core::FilesystemLayout layout() const = 0;
+  /// Of the last reading. Absent: no reading has told it yet.
+  [[nodiscard]] virtual std::optional<core::FilesystemLayout> layout() const = 0;
 };
 
 }  // namespace evictd::agent

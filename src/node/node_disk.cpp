@@ -149,7 +149,7 @@ bool NodeDisk::needs_imagefs(core::Instant since) const {
 
 void NodeDisk::answered() {
   const auto [nodefs, imagefs] = latest();
-  if (both_answered(nodefs, imagefs)) layout_.dedicated_imagefs = !are_one(nodefs, imagefs);
+  if (both_answered(nodefs, imagefs)) layout_ = core::FilesystemLayout{.dedicated_imagefs = !are_one(nodefs, imagefs)};
   if (has_imagefs() && are_one(nodefs, imagefs)) one_until_ = nodefs->begun;
   changed_.cancel();
   if (awaited_ && needs_imagefs(*awaited_)) imagefs_->reader().ask(*awaited_);  // they are not one any more

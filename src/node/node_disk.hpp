@@ -85,8 +85,9 @@ class NodeDisk final : public SignalReader {
   /// By the last reading.
   [[nodiscard]] std::optional<std::int64_t> available(core::Signal signal) const override;
 
-  /// As it was when both file systems could be read for the last time: dedicated where the devices differ.
-  [[nodiscard]] core::FilesystemLayout layout() const { return layout_; }
+  /// As it was when both file systems could be read for the last time: dedicated where the devices differ. Absent: they
+  /// could not be read yet.
+  [[nodiscard]] std::optional<core::FilesystemLayout> layout() const { return layout_; }
 
  private:
   class FileSystem;
@@ -108,7 +109,7 @@ class NodeDisk final : public SignalReader {
   std::optional<std::filesystem::path> images_;
   Listener* listener_ = nullptr;
   std::optional<core::Instant> awaited_;  // the earliest of read_since() that was not told
-  core::FilesystemLayout layout_;
+  std::optional<core::FilesystemLayout> layout_;
   core::Instant one_until_ = core::Instant::min();  // of the newest reading that was of both
   boost::asio::steady_timer changed_;               // never expires: cancelled when a disk answers or falls silent
   std::unique_ptr<FileSystem> nodefs_;

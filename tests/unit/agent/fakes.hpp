@@ -82,11 +82,12 @@ class FakeObserver final : public Observer {
     steps_.emplace_back("read memory again");
     return again.value_or(now);
   }
-  core::FilesystemLayout layout() const override { return {}; }
+  std::optional<core::FilesystemLayout> layout() const override { return layout_now; }
 
   core::Observations now;
-  std::optional<core::Observations> again;  // what a second look in the same pass says; absent: the same
-  int of_memory_alone = 0;                  // of the readings
+  std::optional<core::FilesystemLayout> layout_now;  // absent: the disks have not answered yet
+  std::optional<core::Observations> again;           // what a second look in the same pass says; absent: the same
+  int of_memory_alone = 0;                           // of the readings
   bool broken = false;
   bool disks_hang = false;
 

@@ -120,6 +120,28 @@ TEST_CASE("after a long absence what was short before it is not taken to have be
   }
 }
 
+TEST_CASE("the disks' layout of an earlier evictd holds only until they are known to lie otherwise") {
+  constexpr core::FilesystemLayout shared;
+  constexpr core::FilesystemLayout dedicated{.dedicated_imagefs = true};
+  for (const auto& [before, now] : {std::pair{dedicated, shared}, std::pair{shared, dedicated}}) {
+    CAPTURE(before.dedicated_imagefs);
+    const fixture::Tree tree{fixture::dir("run")};
+    {
+      Restarted first{tree.path("run")};
+      first.loop.observer.layout_now = before;
+      first.loop.start();
+      first.state->save();
+    }
+    Restarted second{tree.path("run")};
+    const auto layout = [&] { return second.loop.decider.synchronizer().state().layout; };
+    second.loop.start();
+    CHECK(layout() == before);
+    second.loop.observer.layout_now = now;
+    second.loop.wake();
+    CHECK(layout() == now);
+  }
+}
+
 TEST_CASE("without a file nothing is found, and nothing is saved") {
   host::InheritedDescriptors inherited;
   auto found = state::FoundState::read("", inherited);

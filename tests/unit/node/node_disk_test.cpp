@@ -26,6 +26,8 @@ using fixture::dir;
 using fixture::Mount;
 using fixture::Tree;
 
+constexpr core::FilesystemLayout dedicated{.dedicated_imagefs = true};
+
 core::Instant now() { return core::Instant::clock::now(); }
 
 config::NodeSettings rooted_at(const std::filesystem::path& path) {
@@ -128,7 +130,7 @@ TEST_CASE("as long as the runtime named no file system, images and layers are no
   CHECK_FALSE(seen[Signal::ImagefsAvailable]);
   CHECK_FALSE(seen[Signal::ContainerfsInodesFree]);
   CHECK_FALSE(disks.disk.available(Signal::ImagefsAvailable));
-  CHECK_FALSE(disks.disk.layout().dedicated_imagefs);
+  CHECK_FALSE(disks.disk.layout());
   disks.disk.set_imagefs(tree.path());
   CHECK(disks.observe().empty());
   CHECK(seen[Signal::ImagefsAvailable] == seen[Signal::NodefsAvailable]);
@@ -189,7 +191,7 @@ TEST_CASE("images on another device are, and their numbers are that device's") {
   Disks disks{tree.path("kubelet")};
   disks.disk.set_imagefs(tree.path("containerd"));
   CHECK(disks.observe().empty());
-  CHECK(disks.disk.layout() == core::FilesystemLayout{.dedicated_imagefs = true});
+  CHECK(disks.disk.layout() == dedicated);
   CHECK(disks.seen[Signal::NodefsAvailable]->capacity == 1 << 20);
   CHECK(disks.seen[Signal::NodefsInodesFree]->capacity == 100);
   CHECK(disks.seen[Signal::ImagefsAvailable]->capacity == 2 << 20);
@@ -247,7 +249,7 @@ TEST_CASE("a disk that does not answer is told once, not measured, and asked by 
   disks.disk.listen(&heard);
   disks.disk.set_imagefs("/imagefs");
   CHECK(disks.observe().empty());
-  CHECK(disks.disk.layout().dedicated_imagefs);
+  CHECK(disks.disk.layout() == dedicated);
   REQUIRE(disks.seen[Signal::NodefsAvailable]);
   const auto calls = answers.calls();
 
@@ -263,7 +265,7 @@ TEST_CASE("a disk that does not answer is told once, not measured, and asked by 
   CHECK_FALSE(disks.seen[Signal::NodefsAvailable]);
   CHECK_FALSE(disks.disk.available(Signal::NodefsAvailable));
   CHECK(disks.seen[Signal::ImagefsAvailable]->available == 40);
-  CHECK(disks.disk.layout().dedicated_imagefs);
+  CHECK(disks.disk.layout() == dedicated);
   CHECK(answers.calls() == calls + 1);
   CHECK(heard.silent.size() == 1);
 
@@ -373,12 +375,12 @@ TEST_CASE("one file system under two names is read by one of them, and by the ot
 
 TEST_CASE("where one file system becomes two, both are read before anybody is told") {
   SharedDisk shared;
-  CHECK_FALSE(shared.disks.disk.layout().dedicated_imagefs);
+  CHECK(shared.disks.disk.layout() == core::FilesystemLayout{});
   shared.state->parted = true;
   const auto asked = shared.ask();
   CHECK(shared.disks.seen[Signal::NodefsAvailable]->time >= asked);
   CHECK(shared.disks.seen[Signal::ImagefsAvailable]->time >= asked);
-  CHECK(shared.disks.disk.layout().dedicated_imagefs);
+  CHECK(shared.disks.disk.layout() == dedicated);
 }
 
 TEST_CASE("what was read long ago by the other name does not come back when the disk hangs") {
@@ -409,7 +411,7 @@ TEST_CASE("an imagefs of its own counts from its first reading, also where nodef
   disks.disk.look(Signal::NodefsAvailable, [&] { seen = true; });
   disks.run_until([&] { return seen; });
   answers.release();
-  disks.run_until([&] { return disks.disk.layout().dedicated_imagefs; });
+  disks.run_until([&] { return disks.disk.layout() == dedicated; });
   CHECK(disks.disk.available(Signal::ImagefsAvailable));
 }
 
