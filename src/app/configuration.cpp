@@ -31,14 +31,15 @@ OwnSettings own_settings(const ConfigurationFiles& files) {
   return {.agent = *std::move(agent), .unreadable = std::nullopt};
 }
 
-Result<Configuration> load_configuration(const ConfigurationFiles& files, const AskCgroupDriver& ask,
-                                         Patience patience) {
+Result<Configuration> load_configuration(const ConfigurationFiles& files, const AskCgroupDriver& ask, Patience patience,
+                                         const std::optional<std::string>& drop_ins) {
   Configuration configuration;
   configuration.agent_file = files.agent ? files.agent : find_agent_configuration();
   auto agent = load_agent(configuration.agent_file);
   if (!agent) return std::unexpected(agent.error());
   configuration.written = *agent;
   configuration.agent = *std::move(agent);
+  if (drop_ins) configuration.agent.thresholds.drop_ins = *drop_ins;
   auto found = patience == Patience::Bounded ? find_kubelet_in_time(files.kubelet, configuration.agent)
                                              : find_kubelet(files.kubelet, configuration.agent);
   if (!found) return std::unexpected(found.error());
@@ -57,9 +58,9 @@ Result<Configuration> load_configuration(const ConfigurationFiles& files, const 
   if (auto& directory = configuration.agent.device_plugins.directory; directory == config::to_be_found)
     directory = find_device_plugins(is_kubelets);
   if (const auto& directory = configuration.agent.thresholds.drop_ins; !directory.empty()) {
-    auto drop_ins = config::load_threshold_drop_ins(directory);
-    if (!drop_ins) return std::unexpected(drop_ins.error());
-    configuration.threshold_drop_ins = *std::move(drop_ins);
+    auto loaded = config::load_threshold_drop_ins(directory);
+    if (!loaded) return std::unexpected(loaded.error());
+    configuration.threshold_drop_ins = *std::move(loaded);
   }
   auto eviction = configuration.kubelet.eviction;
   for (const auto& drop_in : configuration.threshold_drop_ins)

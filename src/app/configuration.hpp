@@ -57,9 +57,11 @@ enum class Patience : bool {
 };
 
 /// The error names file, line, key and value. `ask`: how the runtime is asked for its cgroup driver where the machine
-/// does not show it; none: it is not asked, for whoever needs no pods' cgroup or may not wait.
+/// does not show it; none: it is not asked, for whoever needs no pods' cgroup or may not wait. `drop_ins`: the
+/// directory in use, which holds in place of thresholds.dropIns; "": there is none.
 [[nodiscard]] Result<Configuration> load_configuration(const ConfigurationFiles& files, const AskCgroupDriver& ask = {},
-                                                       Patience patience = Patience::Bounded);
+                                                       Patience patience = Patience::Bounded,
+                                                       const std::optional<std::string>& drop_ins = {});
 
 /// evictd's own settings alone, for whoever puts back what an evictd left: that waits for no other file to be mended.
 struct OwnSettings {

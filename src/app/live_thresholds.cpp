@@ -85,9 +85,10 @@ void keep_what_is_told(const Configuration& configuration) {
                     kept.error().message);
 }
 
-/// What is not good is refused as a whole: evictd could not start with it.
-Result<Configuration> load_and_check(const ConfigurationFiles& files) {
-  auto loaded = load_configuration(files, {}, Patience::AsItTakes);
+/// What is not good is refused as a whole: evictd could not start with it. `drop_ins`: the directory that is watched,
+/// and into which changes are saved.
+Result<Configuration> load_and_check(const ConfigurationFiles& files, const std::string& drop_ins) {
+  auto loaded = load_configuration(files, {}, Patience::AsItTakes, drop_ins);
   if (!loaded) return loaded;
   if (const auto checked = check_parts(*loaded); !checked) return std::unexpected(checked.error());
   keep_what_is_told(*loaded);
@@ -112,6 +113,7 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Configuratio
                                const Configuration& configuration, agent::ThresholdStart start, const Parts& parts)
     : reactor_{reactor},
       files_{files},
+      drop_ins_{configuration.agent.thresholds.drop_ins},
       settings_{configuration.written},
       kubelet_{configuration.kubelet},
       kubelet_sources_{configuration.kubelet_sources},
@@ -194,7 +196,8 @@ void LiveThresholds::files_changed() {
   changed_again_ = reading_;
   if (std::exchange(reading_, true)) return;
   async::offload(
-      reactor_, worker_.get_executor(), alive_, [files = files_] { return load_and_check(files); }, longest_reading,
+      reactor_, worker_.get_executor(), alive_,
+      [files = files_, drop_ins = drop_ins_] { return load_and_check(files, drop_ins); }, longest_reading,
       [this](const std::optional<Result<Configuration>>& configuration) {
         if (configuration) return read(*configuration);
         control_.refuse_files(

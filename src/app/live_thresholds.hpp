@@ -88,6 +88,7 @@ class LiveThresholds final : public api::ThresholdHandler, private agent::Thresh
 
   boost::asio::any_io_executor reactor_;
   const ConfigurationFiles& files_;
+  const std::string drop_ins_;            // thresholds.dropIns of the start: another one takes a restart
   config::AgentConfiguration settings_;   // as the files had it last
   config::KubeletConfiguration kubelet_;  // the same
   kubelet::Configuration kubelet_sources_;

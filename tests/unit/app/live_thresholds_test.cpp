@@ -43,7 +43,13 @@ struct Files : fixture::Tree {
     const auto at = [this](const char* name) { return path(name).native(); };
     write("agent.yaml", "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\nstateDirectory: " + at("state") +
                             "\nruntimeDirectory: " + at("run") + "\nnode:\n  procMount: " + at("proc") +
-                            "\nthresholds:\n  dropIns: \"\"\ncri:\n  timeout: " + cri_timeout + "\n");
+                            "\nthresholds:\n  dropIns: \"" + drop_ins + "\"\ncri:\n  timeout: " + cri_timeout + "\n");
+  }
+  void drop_in_says(const std::string& directory, const std::string& memory_available) const {
+    std::filesystem::create_directories(path(directory));
+    write(directory + "/10.yaml",
+          "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {memory.available: " +
+              memory_available + "}\n");
   }
   /// At once: whoever reads it meanwhile sees all of one or the other.
   void kubelet_says(const std::string& memory_available) const {
@@ -72,6 +78,7 @@ struct Files : fixture::Tree {
   [[nodiscard]] std::string endpoint(const std::string& socket) const { return "unix://" + path(socket).native(); }
 
   ConfigurationFiles names;
+  std::string drop_ins{};  // as agent_says() has it
 };
 
 /// The loop, whose thresholds come from the files. Its pod "a" has to go where 50 MiB are available.
@@ -294,6 +301,40 @@ TEST_CASE("what a kubelet says while evictd starts is known to the next evictd a
   }
   machine->kubelet_ends();
   CHECK(found() != own);
+}
+
+TEST_CASE("another directory of drop-ins takes a restart, and what is saved until then is not lost") {
+  const auto machine = std::make_shared<Files>(Kubelet::Named);
+  machine->drop_in_says("a.d", "2Gi");
+  machine->drop_in_says("b.d", "3Gi");
+  const auto a = machine->path("a.d").native();
+  const auto b = machine->path("b.d").native();
+  machine->drop_ins = a;
+  machine->agent_says("10s");
+  Node node{machine};
+  REQUIRE(node.in_force() == "memory.available<2Gi");
+
+  machine->drop_ins = b;
+  machine->agent_says("10s");
+  node.thresholds.files_changed();
+  REQUIRE(node.comes_to([&] { return !node.changes_told().empty(); }));
+  CHECK(node.changes_told() == std::vector{"the configuration changed: thresholds.dropIns: " + a + " -> " + b +
+                                           "; all but log.level takes effect when evictd restarts"});
+  CHECK(node.in_force() == "memory.available<2Gi");
+
+  v1::UpdateThresholdsRequest request;
+  auto& change = *request.add_changes();
+  change.set_signal("memory.available");
+  change.set_value("4Gi");
+  request.set_save(true);
+  request.set_force(true);
+  std::optional<api::Answer<v1::UpdateThresholdsResponse>> answer;
+  node.thresholds.update_thresholds(request, [&](auto given) { answer = std::move(given); });
+  REQUIRE(node.comes_to([&] { return answer.has_value(); }));
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->saved_to() == a + "/90-evictctl.yaml");
+  REQUIRE(node.reads_files());
+  CHECK(node.in_force() == "memory.available<4Gi");
 }
 
 }  // namespace evictd::app::live_thresholds_test
