@@ -70,7 +70,6 @@ void Tripwire::arm(const Arming& arming) {
 void Tripwire::look_again() {
   const auto before = high_.high();
   const auto decision = follow();
-  if (decision.news) high_.wake("memory is short");
   pause_ = before == high_.high() ? std::min(2 * pause_, slowest_look) : fastest_look_;
   high_.look_again_at(decision.until.value_or(os::now() + pause_));
 }
@@ -97,6 +96,7 @@ TripwireRule::Decision Tripwire::follow() {
     decision = {.wish = Lift, .why = "waiting: a threshold is lower than what the kernel's counters may be off"};
   goal.lifted = decision->wish == Lift;
   high_.adjust(decision->wish == Keep ? std::nullopt : std::optional(goal), decision->why);
+  if (decision->news) high_.wake("memory is short");
   return *decision;
 }
 

@@ -229,6 +229,22 @@ TEST_CASE("a shortage that no pass has seen wakes one: others than pods took the
   CHECK(node.status().detail == "tripped 0x, 0x for nothing");
 }
 
+TEST_CASE("what is crossed between a pass's reading and its own look wakes another pass") {
+  for (const std::int64_t pods_usage : {830, 300}) {  // they crossed it, or others took the memory
+    CAPTURE(pods_usage);
+    Node node;
+    node.pass();
+    const auto read = os::now();
+    node.use(930, pods_usage);
+    node.tripwire->arm(arming_at(read, 100 * MiB, 624 * MiB));
+    CHECK(node.status().wakes == 1);
+    for (int i = 0; i < 3; ++i) node.pass();  // which find it short, and tell nothing new
+    node.use(400, 300);
+    for (int i = 0; i < 3; ++i) node.pass();
+    CHECK(node.status().wakes == 1);
+  }
+}
+
 TEST_CASE("someone else's memory.high is left alone, said in the status, and to the end") {
   Node node;
   node.pass();
