@@ -172,19 +172,18 @@ void SourceMaker::watch_pods(agent::PodTracker& pods, agent::LocalStorage& stora
 
 void SourceMaker::watch_configuration(LiveThresholds& thresholds) const {
   const auto on_change = [&thresholds] { thresholds.files_changed(); };
-  if (configuration.agent_file) {
-    const auto file = std::filesystem::absolute(*configuration.agent_file);
-    add<wake::DirectoryWatch>(
-        sources, reactor, wakes,
-        wake::DirectoryWatchOptions{
-            .source = core::WakeSource::Configuration,
-            .detail = "the configuration changed",
-            .settle = settle,
-            .matters = [name = file.filename().native()](
-                           std::string_view changed) { return changed == name || changed == replaced_mount; },
-            .worker = files},
-        [directory = file.parent_path()](const wake::Arming&) { return Directories{directory}; }, on_change);
-  }
+  // Where none is named the usual one may come later.
+  const auto file = std::filesystem::absolute(configuration.agent_file.value_or(usual_agent_file));
+  add<wake::DirectoryWatch>(
+      sources, reactor, wakes,
+      wake::DirectoryWatchOptions{
+          .source = core::WakeSource::Configuration,
+          .detail = "the configuration changed",
+          .settle = settle,
+          .matters = [name = file.filename().native()](
+                         std::string_view changed) { return changed == name || changed == replaced_mount; },
+          .worker = files},
+      [directory = file.parent_path()](const wake::Arming&) { return Directories{directory}; }, on_change);
   add<wake::DirectoryWatch>(
       sources, reactor, wakes,
       wake::DirectoryWatchOptions{
