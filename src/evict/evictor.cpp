@@ -6,11 +6,11 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <chrono>
 #include <utility>
 
 #include "async/spawn.hpp"
 #include "async/wait_all.hpp"
+#include "core/grace_period.hpp"
 #include "cri/reply.hpp"
 #include "evict/emptied.hpp"
 #include "evict/evictor_eviction.hpp"
@@ -37,6 +37,15 @@ std::vector<std::string> names_of_running(const pods::RuntimePod& pod) {
   for (const auto& container : pod.containers)
     if (container.state != pods::ContainerState::Exited) names.push_back(container.name);
   return names;
+}
+
+pods::RuntimePodPtr with_containers(pods::RuntimePod pod, const std::vector<std::string>& sandbox_ids,
+                                    const cri::v1::ListContainersResponse& listed) {
+  for (const auto& container : listed.containers())
+    if (std::ranges::find(sandbox_ids, container.pod_sandbox_id()) != sandbox_ids.end())
+      pod.containers.push_back(
+          {.id = container.id(), .name = container.metadata().name(), .state = pods::state_of(container)});
+  return std::make_shared<const pods::RuntimePod>(std::move(pod));
 }
 
 constexpr core::Duration retry_pause = 100ms;  // between calls that the runtime refuses, or does not take
@@ -198,10 +207,14 @@ asio::awaitable<void> Evictor::run(std::shared_ptr<Eviction> eviction) {
 
 asio::awaitable<void> Evictor::stop(Eviction& eviction) {
   if (eviction.killed) co_await sleep(options_.head_start);
+  const auto let_go = [&eviction] {
+    if (auto held = std::exchange(eviction.let_go, nullptr)) held();
+  };
   co_await stop_containers(eviction);
-  if (auto let_go = std::exchange(eviction.let_go, nullptr)) let_go();
+  if (eviction.killed || eviction.containers->is_given_up()) let_go();
   if (!eviction.containers->is_given_up()) {
     co_await stop_sandboxes(eviction);
+    let_go();
     // What is in the sandbox's cgroup now is not the runtime's any more.
     eviction.sandbox_too = true;
     if (eviction.afterwards == Afterwards::remove_all) co_await remove_sandboxes(eviction);
@@ -211,13 +224,15 @@ asio::awaitable<void> Evictor::stop(Eviction& eviction) {
 
 asio::awaitable<void> Evictor::stop_containers(Eviction& eviction) {
   const bool has_time = eviction.grace_period > core::Duration::zero();
-  if (has_time && eviction.pod->containers.empty()) co_await find_containers(eviction);
+  bool told = true;
+  if (has_time && eviction.pod->containers.empty()) told = co_await find_containers(eviction);
   const auto outcome = co_await eviction.containers->run(eviction.report);
   if (eviction.containers->is_given_up()) co_return;
   // Until a kubelet is told, it starts a container again that has ended before the others.
   const bool runs_again = has_time && outcome.any && eviction.sandbox && !look_at_containers(eviction).value_or(true);
-  if (!outcome.failed && !runs_again) {
-    if (outcome.any || !eviction.too_many) report_killed(eviction, "StopContainer", now());
+  if (told && !outcome.failed && !runs_again) {
+    // Where no container is known nobody was told to stop one.
+    if (outcome.any || containers_are_empty(eviction, false)) report_killed(eviction, "StopContainer", now());
     co_return;
   }
   const auto kill = co_await kill_directly(eviction);
@@ -226,20 +241,27 @@ asio::awaitable<void> Evictor::stop_containers(Eviction& eviction) {
 }
 
 /// Of a pod that the runtime had not listed with them when it was decided upon: the end of its sandbox would take the
-/// time from them that the pod is given. Looking takes its part of that.
-asio::awaitable<void> Evictor::find_containers(Eviction& eviction) {
+/// time from them that the pod is given. Looking takes its part of that. False: the time is over, and the runtime has
+/// not told them.
+asio::awaitable<bool> Evictor::find_containers(Eviction& eviction) {
   const auto begin = now();
-  const auto found = co_await find_sandboxes(eviction, begin + std::min(eviction.grace_period, options_.stop_timeout));
-  if (!found) co_return;
-  const auto listed = co_await parts_.runtime.list_containers();
-  if (!listed || eviction.containers->is_given_up()) co_return;
-  auto pod = std::make_shared<pods::RuntimePod>(*eviction.pod);
-  for (const auto& container : listed->containers())
-    if (std::ranges::find(eviction.sandbox_ids, container.pod_sandbox_id()) != eviction.sandbox_ids.end())
-      pod->containers.push_back(
-          {.id = container.id(), .name = container.metadata().name(), .state = pods::state_of(container)});
-  eviction.pod = std::move(pod);
-  make_stop(eviction, std::max<core::Duration>(eviction.grace_period - (now() - begin), 1ms));
+  const auto end = begin + core::stop_time(eviction.grace_period);
+  for (;;) {
+    const auto until = now() + std::min(eviction.grace_period, options_.stop_timeout);
+    const auto found = co_await find_sandboxes(eviction, std::min(end, until));
+    if (found) {
+      const auto listed = co_await parts_.runtime.list_containers();
+      if (listed && !eviction.containers->is_given_up()) {
+        eviction.pod = with_containers(*eviction.pod, eviction.sandbox_ids, *listed);
+        make_stop(eviction, std::max<core::Duration>(eviction.grace_period - (now() - begin), 1ms));
+        co_return true;
+      }
+    }
+    // One that has ended meanwhile needs no time.
+    if (eviction.containers->is_given_up() || containers_are_empty(eviction, false)) co_return true;
+    if (now() + retry_pause >= end) co_return false;
+    co_await sleep(retry_pause);
+  }
 }
 
 /// The runtime has `stop_timeout` for it, which began with the direct kill where there was one, however often it
@@ -257,7 +279,10 @@ asio::awaitable<void> Evictor::stop_sandboxes(Eviction& eviction) {
       failure = without_answer("StopPodSandbox", stopped.error());
   if (failure) eviction.report(*failure);
   eviction.sandbox_left = failure.has_value();
-  if (failure || eviction.sandbox_ids.empty()) co_await kill_all(eviction);
+  if (failure || eviction.sandbox_ids.empty())
+    co_await kill_all(eviction);
+  else if (containers_are_empty(eviction, false))
+    report_killed(eviction, "StopPodSandbox", now());
 }
 
 /// A pod that the runtime had not listed yet when it went has its sandbox listed soon, or none at all.
@@ -288,23 +313,6 @@ asio::awaitable<cri::Reply<void>> Evictor::stop_sandbox(std::string id, core::In
     if (again || !told) told = stopped.error();
     if (!again || now() + retry_pause >= until) co_return std::unexpected(*told);
     co_await sleep(retry_pause);
-  }
-}
-
-/// What ends with a sandbox's process is not all of it: its network and its mounts are the runtime's to undo. Nobody
-/// waits for that, since the node has back what it was short of; a kubelet asks for it, too, once it looks at the pod.
-asio::awaitable<void> Evictor::tear_down(const Eviction& eviction) {
-  for (const auto& id : eviction.sandbox_ids)
-    static_cast<void>(co_await stop_sandbox(id, now() + options_.cleanup_timeout));
-}
-
-/// A removal is refused while a container runs; wait_for_cleanup tries it again.
-asio::awaitable<void> Evictor::remove_sandboxes(Eviction& eviction) {
-  eviction.removal_error.clear();
-  for (const auto& id : eviction.sandbox_ids) {
-    const auto removed = co_await parts_.runtime.remove_pod_sandbox(id);
-    if (!removed && removed.error().failure != cri::Failure::NotFound)
-      eviction.removal_error = removed.error().error.message;
   }
 }
 
@@ -362,7 +370,8 @@ asio::awaitable<Kill> Evictor::kill_directly(Eviction& eviction) {
 
 asio::awaitable<void> Evictor::kill_all(Eviction& eviction) {
   eviction.sandbox_too = true;
-  static_cast<void>(co_await kill_directly(eviction));
+  const auto kill = co_await kill_directly(eviction);
+  if (kill.first && !kill.error) report_killed(eviction, kill.method, *kill.first);
 }
 
 /// Those that were too many for the first turn; then what was forked, or put into the cgroup by the runtime, while the

@@ -73,7 +73,8 @@ class Evictor final : public PodStopper {
   /// to end: it is killed only where StopPodSandbox has not been carried out within `stop_timeout` of the direct kill,
   /// or of the containers' end where there was none. Then the runtime is asked for it once more after CleanupEnded,
   /// within `cleanup_timeout`. Of a pod that is given time and comes without containers the runtime is asked first
-  /// which it has.
+  /// which it has, again and again while it does not answer; once the time is over they get SIGKILL. Where no container
+  /// is known the pod is not reported killed before its cgroup was seen empty, or all in it was signalled.
   ///
   /// A pod that is gone may have left its own cgroup (pod_cgroup_end.hpp) and its emptyDirs (pod_volumes_end.hpp),
   /// whose end CleanupEnded awaits, within `cleanup_timeout`. Where it is a disk that is short, PodGone awaits that of
@@ -104,7 +105,7 @@ class Evictor final : public PodStopper {
   boost::asio::awaitable<void> run(std::shared_ptr<Eviction> eviction);
   boost::asio::awaitable<void> stop(Eviction& eviction);
   boost::asio::awaitable<void> stop_containers(Eviction& eviction);
-  boost::asio::awaitable<void> find_containers(Eviction& eviction);
+  boost::asio::awaitable<bool> find_containers(Eviction& eviction);
   boost::asio::awaitable<void> stop_sandboxes(Eviction& eviction);
   boost::asio::awaitable<Result<void>> find_sandboxes(Eviction& eviction, core::Instant until);
   boost::asio::awaitable<cri::Reply<void>> stop_sandbox(std::string id, core::Instant until);

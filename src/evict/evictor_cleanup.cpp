@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "async/wait_all.hpp"
+#include "cri/reply.hpp"
 #include "evict/emptied.hpp"
 #include "evict/evictor_eviction.hpp"
 #include "os/now.hpp"
@@ -152,6 +153,23 @@ asio::awaitable<std::string> Evictor::left_in_the_runtime(Eviction& eviction) {
     break;
   }
   co_return left;
+}
+
+/// What ends with a sandbox's process is not all of it: its network and its mounts are the runtime's to undo. Nobody
+/// waits for that, since the node has back what it was short of; a kubelet asks for it, too, once it looks at the pod.
+asio::awaitable<void> Evictor::tear_down(const Eviction& eviction) {
+  for (const auto& id : eviction.sandbox_ids)
+    static_cast<void>(co_await stop_sandbox(id, now() + options_.cleanup_timeout));
+}
+
+/// A removal is refused while a container runs; wait_for_cleanup tries it again.
+asio::awaitable<void> Evictor::remove_sandboxes(Eviction& eviction) {
+  eviction.removal_error.clear();
+  for (const auto& id : eviction.sandbox_ids) {
+    const auto removed = co_await parts_.runtime.remove_pod_sandbox(id);
+    if (!removed && removed.error().failure != cri::Failure::NotFound)
+      eviction.removal_error = removed.error().error.message;
+  }
 }
 
 }  // namespace evictd::evict

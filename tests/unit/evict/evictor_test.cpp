@@ -99,7 +99,10 @@ class Holder {
 
 /// A pod of one container in real cgroups, which a fake runtime lists, and an evictor.
 struct Scene {
-  explicit Scene(EvictorOptions options = {.stop_timeout = 2s, .cleanup_timeout = 20s}) : options{options} {
+  /// `kills_below`: the pods' cgroup.
+  explicit Scene(EvictorOptions options = {.stop_timeout = 2s, .cleanup_timeout = 20s},
+                 std::string kills_below = own_cgroup())
+      : options{options}, kills_below{std::move(kills_below)} {
     container_cgroup.put(hog.pid());
     sandbox_cgroup.put(pause.pid());
     list();
@@ -134,7 +137,8 @@ struct Scene {
     pods::RuntimePod pod{.pod = std::make_shared<const core::Pod>(std::move(spec)), .cgroup = pod_cgroup.path()};
     if (listed) {
       pod.sandbox_id = "s1";
-      pod.containers.push_back({.id = "c1", .name = "main", .state = pods::ContainerState::Running});
+      if (has_containers)
+        pod.containers.push_back({.id = "c1", .name = "main", .state = pods::ContainerState::Running});
     }
     return std::make_shared<const pods::RuntimePod>(std::move(pod));
   }
@@ -179,6 +183,8 @@ struct Scene {
   [[nodiscard]] bool was_told(const std::string& line) const { return std::ranges::find(told, line) != told.end(); }
 
   EvictorOptions options;
+  std::string kills_below;
+  bool has_containers = true;  // one that is listed, as far as is known
   std::optional<core::PreStop> hook{};
   Lines told{};
   std::function<void(const std::string&)> on_told = [](const std::string&) {};
@@ -205,7 +211,7 @@ struct Scene {
   Evictor evictor{reactor.get_executor(),
                   {.runtime = client,
                    .hierarchy = hierarchy,
-                   .pods_cgroup = own_cgroup(),
+                   .pods_cgroup = kills_below,
                    .cgroups = cgroups,
                    .reaper = reaper,
                    .kubelet_root = kubelet_root.path(),
@@ -488,6 +494,93 @@ TEST_CASE("a pod without containers in the runtime ends with its sandbox, whatev
   CHECK(scene.runtime.done() == Lines{"StopPodSandbox s1"});
 }
 
+TEST_CASE("a pod of which no container is known is not said to be dead while it lives") {
+  SKIP_IF(no_real_cgroups());
+  int asked_before = 0;
+  SUBCASE("the runtime is to kill it, and hangs") {
+    Scene scene{{.direct_kill = false, .stop_timeout = 2s, .cleanup_timeout = 20s}};
+    scene.runtime.hang("StopPodSandbox");
+    scene.on_told = [&](const std::string& line) {
+      if (line == "killed") asked_before = scene.runtime.calls("StopPodSandbox");
+    };
+    scene.begin(Afterwards::keep, false);
+    REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("killed"); }));
+    CHECK(asked_before == 1);
+    CHECK(dies(scene.hog.pid()));
+  }
+  SUBCASE("the runtime kills it") {
+    Scene scene{{.direct_kill = false, .stop_timeout = 20s, .cleanup_timeout = 20s}};
+    scene.runtime.meanwhile("StopPodSandbox", [&] {
+      ::kill(scene.hog.pid(), SIGKILL);
+      ::kill(scene.pause.pid(), SIGKILL);
+      CHECK(dies(scene.hog.pid()));
+    });
+    scene.on_told = [&](const std::string& line) {
+      if (line == "killed") asked_before = scene.runtime.calls("StopPodSandbox");
+    };
+    scene.begin(Afterwards::keep, false);
+    scene.finish();
+    CHECK(asked_before == 1);
+    CHECK(scene.told == Lines{"killed", "released", "gone", "cleaned"});
+  }
+  SUBCASE("it cannot be signalled, and the runtime hangs") {
+    Scene scene{{.stop_timeout = 2s, .cleanup_timeout = 20s}, own_cgroup("/others")};
+    scene.runtime.hang("StopPodSandbox");
+    scene.begin(Afterwards::keep, false);
+    REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("delayed StopPodSandbox"); }));
+    CHECK(scene.told == Lines{"failed kill", "delayed StopPodSandbox"});
+    CHECK(lives(scene.hog.pid()));
+  }
+}
+
+TEST_CASE("a runtime that does not tell a pod's containers takes nothing from the time that the pod is given") {
+  SKIP_IF(no_real_cgroups());
+  for (const bool knows_sandbox : {false, true}) {
+    CAPTURE(knows_sandbox);
+    Scene scene{{.stop_timeout = 500ms, .cleanup_timeout = 20s}};
+    scene.has_containers = false;
+    scene.stop_ends_the_sandbox();
+    scene.runtime.meanwhile("StopContainer", [&] { ::kill(scene.hog.pid(), SIGKILL); });
+    const std::string call = knows_sandbox ? "ListContainers" : "ListPodSandbox";
+    scene.runtime.fail(call, 14);
+    scene.begin(Afterwards::keep, knows_sandbox, 300s);
+    REQUIRE(test::run_until(scene.reactor, [&] { return scene.runtime.calls(call) >= 15; }));
+    CHECK(lives(scene.hog.pid()));
+    CHECK(scene.told.empty());
+    scene.runtime.recover(call);
+    scene.finish();
+    CHECK(scene.told.back() == "cleaned");
+    CHECK(scene.runtime.last_grace() <= 300s);
+    CHECK(scene.runtime.last_grace() > 200s);
+  }
+}
+
+TEST_CASE("a quicker eviction kills a pod at once whose containers are looked for") {
+  SKIP_IF(no_real_cgroups());
+  Scene scene{{.stop_timeout = 500ms, .cleanup_timeout = 20s}};
+  scene.stop_ends_the_sandbox();
+  scene.runtime.fail("ListPodSandbox", 14);
+  scene.begin(Afterwards::keep, false, 300s);
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.runtime.calls("ListPodSandbox") >= 15; }));
+  CHECK(lives(scene.hog.pid()));
+  scene.begin(Afterwards::keep, false);
+  CHECK(dies(scene.hog.pid()));
+  scene.runtime.recover("ListPodSandbox");
+  scene.finish();
+  CHECK(scene.told.back() == "cleaned");
+  CHECK(scene.runtime.stops().empty());
+}
+
+TEST_CASE("once its time is over a pod goes whose containers the runtime has not told, and its sandbox not before it") {
+  SKIP_IF(no_real_cgroups());
+  Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
+  scene.runtime.fail("ListPodSandbox", 14);
+  scene.begin(Afterwards::keep, false, 1s);
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("killed"); }));
+  CHECK(dies(scene.hog.pid()));
+  CHECK(lives(scene.pause.pid()));
+}
+
 TEST_CASE("a pod that is held lives on until it has ended, or its time is over, and is let go") {
   SKIP_IF(no_real_cgroups());
   Scene scene{
@@ -530,6 +623,27 @@ TEST_CASE("a pod that the runtime is to kill is held until then") {
   scene.finish();
   CHECK_FALSE(lives(scene.hog.pid()));
   CHECK(test::run_until(scene.reactor, [&] { return !std::filesystem::exists(scene.kubelet_root.path("held")); }));
+}
+
+TEST_CASE("a pod that is held of which no container is known is held until it is killed") {
+  SKIP_IF(no_real_cgroups());
+  Scene scene{{.direct_kill = false,
+               .stop_timeout = 2s,
+               .cleanup_timeout = 20s,
+               .held_end = {.time = {.brake = 600s}, .longest_attempt = 20s}}};
+  scene.has_containers = false;
+  scene.runtime.hang("StopPodSandbox");
+  const auto before = scene.limit();
+  scene.begin_short();
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("braked"); }));
+  scene.probe.bytes = 1;
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.runtime.calls("StopPodSandbox") == 1; }));
+  CHECK(lives(scene.hog.pid()));
+  CHECK(scene.limit() != before);
+  CHECK(scene.told == Lines{"braked"});
+  REQUIRE(test::run_until(scene.reactor, [&] { return std::ranges::count(scene.told, "braked") == 2; }));
+  CHECK(scene.was_told("killed"));
+  CHECK(dies(scene.hog.pid()));
 }
 
 TEST_CASE("one that another evictd began is not held again, and that it was held is over") {
