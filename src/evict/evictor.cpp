@@ -202,7 +202,7 @@ asio::awaitable<void> Evictor::run(std::shared_ptr<Eviction> eviction) {
   co_await async::wait_all(std::move(parts));
   if (eviction->containers->is_given_up()) co_return;  // the rest is for the one that took over
   co_await wait_for_cleanup(*eviction);
-  if (eviction->sandbox_left) co_await tear_down(*eviction);
+  co_await tear_down(*eviction);
 }
 
 asio::awaitable<void> Evictor::stop(Eviction& eviction) {

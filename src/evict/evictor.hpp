@@ -78,7 +78,8 @@ class Evictor final : public PodStopper {
   ///
   /// A pod that is gone may have left its own cgroup (pod_cgroup_end.hpp) and its emptyDirs (pod_volumes_end.hpp),
   /// whose end CleanupEnded awaits, within `cleanup_timeout`. Where it is a disk that is short, PodGone awaits that of
-  /// the emptyDirs as well.
+  /// the emptyDirs as well. Where the time is over before the pod is gone, though none of its processes is left, its
+  /// cgroup is seen to after CleanupEnded, for as long again.
   ///
   /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once.
   /// Where another eviction of the pod is under way this one takes over from it: hooks that run are broken off, and

@@ -157,9 +157,13 @@ asio::awaitable<std::string> Evictor::left_in_the_runtime(Eviction& eviction) {
 
 /// What ends with a sandbox's process is not all of it: its network and its mounts are the runtime's to undo. Nobody
 /// waits for that, since the node has back what it was short of; a kubelet asks for it, too, once it looks at the pod.
+/// Where the cleanup was over before the pod was gone, nobody has seen to its cgroup yet, nor will anybody later.
 asio::awaitable<void> Evictor::tear_down(const Eviction& eviction) {
-  for (const auto& id : eviction.sandbox_ids)
-    static_cast<void>(co_await stop_sandbox(id, now() + options_.cleanup_timeout));
+  if (eviction.sandbox_left)
+    for (const auto& id : eviction.sandbox_ids)
+      static_cast<void>(co_await stop_sandbox(id, now() + options_.cleanup_timeout));
+  if (eviction.gone || !eviction.without_processes) co_return;
+  static_cast<void>(co_await cgroup_end_.awaited(eviction.pod, now() + options_.cleanup_timeout));
 }
 
 /// A removal is refused while a container runs; wait_for_cleanup tries it again.

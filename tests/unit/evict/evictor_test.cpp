@@ -53,7 +53,7 @@ std::string describe(const Progress& progress) {
 struct FakeLookout final : node::KubeletLookout {
   asio::awaitable<std::optional<bool>> kubelet_runs(core::Instant) override { co_return kubelet; }
 
-  bool kubelet = false;
+  std::optional<bool> kubelet = false;
 };
 
 struct FakeProbe final : node::SignalProbe {
@@ -695,6 +695,32 @@ TEST_CASE("where no kubelet runs the pod's own cgroup is removed, with what was 
   CHECK(scene.was_told("gone"));
   CHECK_FALSE(scene.has_pod_cgroup());
   CHECK(scene.hierarchy.memory(other.path()).has_value());
+}
+
+TEST_CASE("where no kubelet runs a cgroup is removed also where the runtime or a disk is too late for the cleanup") {
+  SKIP_IF(no_real_cgroups());
+  Scene scene{{.stop_timeout = 500ms, .cleanup_timeout = 2s, .remove_volumes = RemoveVolumes::where_no_kubelet_runs}};
+  scene.stop_ends_the_sandbox();
+  SUBCASE("the runtime") {
+    scene.runtime.hang("StopPodSandbox");
+    scene.runtime.fail("ListContainers", 14);
+    scene.begin(Afterwards::remove_volumes);
+    scene.finish();
+    CHECK(scene.has_pod_cgroup());
+    scene.runtime.recover("StopPodSandbox");
+  }
+  SUBCASE("the emptyDirs, where a disk is short") {
+    scene.lookout.kubelet = std::nullopt;
+    scene.on_told = [&](const std::string& line) {
+      if (line.starts_with("timed out")) scene.lookout.kubelet = false;
+    };
+    scene.begin(Afterwards::remove_all);
+    scene.finish();
+    CHECK(scene.told.back() == "timed out: the pod's emptyDirs");
+  }
+  CHECK(scene.told.back().starts_with("timed out: "));
+  CHECK_FALSE(scene.was_told("gone"));
+  CHECK(test::run_until(scene.reactor, [&] { return !scene.has_pod_cgroup(); }));
 }
 
 TEST_CASE("a kubelet's cgroup is left to it, and the cleanup waits until that has removed it") {
