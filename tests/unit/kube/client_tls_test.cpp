@@ -39,6 +39,13 @@ struct Fixture {
   }
 
   kube::Credentials credentials() const { return credentials_for(server.url(), authority.certificate()); }
+  /// With the client certificate that is in the tree.
+  kube::Credentials credentials(const Tree& tree) const {
+    auto credentials = this->credentials();
+    credentials.client_certificate.file = tree.path("tls.crt");
+    credentials.client_key.file = tree.path("tls.key");
+    return credentials;
+  }
 
   /// What a client of these credentials gets: "200", or its error without the URL.
   std::string outcome(const kube::Credentials& credentials) {
@@ -177,10 +184,7 @@ TEST_CASE("a client certificate that is renewed on the disk is shown at the next
   const auto old = Authority{"retired"}.issue();
   const auto renewed = f.authority.issue();
   const Tree tree{{file("tls.crt", old.certificate), file("tls.key", old.key)}};
-  auto credentials = f.credentials();
-  credentials.client_certificate.file = tree.path("tls.crt");
-  credentials.client_key.file = tree.path("tls.key");
-  kube::Client client{f.reactor.context.get_executor(), f.reactor.workers.get_executor(), credentials};
+  kube::Client client{f.reactor.context.get_executor(), f.reactor.workers.get_executor(), f.credentials(tree)};
   CHECK_FALSE(f.reactor.run(client.send(get("/x"), patience)).has_value());
 
   tree.write("tls.crt", renewed.certificate);
@@ -201,10 +205,7 @@ TEST_CASE("a connection that was opened with a certificate that has been renewed
   const auto old = f.authority.issue();
   const auto renewed = f.authority.issue();
   const Tree tree{{file("tls.crt", old.certificate), file("tls.key", old.key)}};
-  auto credentials = f.credentials();
-  credentials.client_certificate.file = tree.path("tls.crt");
-  credentials.client_key.file = tree.path("tls.key");
-  kube::Client client{f.reactor.context.get_executor(), f.reactor.workers.get_executor(), credentials};
+  kube::Client client{f.reactor.context.get_executor(), f.reactor.workers.get_executor(), f.credentials(tree)};
   const auto feed = std::make_shared<Feed>();
   f.server.then(streams(feed));
   std::optional<int> first;
