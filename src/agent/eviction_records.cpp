@@ -18,9 +18,6 @@ namespace {
 /// Of those that have gone more are not saved: they are many only after a storm, and of most the cluster has been told.
 constexpr std::size_t most_evicted_saved = 32;
 
-/// For how long one that is over is.
-constexpr core::Duration remembered = 5min;
-
 /// StopContainer and StopPodSandbox of one eviction, each beyond the time that it gives.
 constexpr core::Duration runtime_time = 5s;
 
@@ -41,6 +38,7 @@ void EvictionRecords::forget(std::string_view uid) {
 }
 
 evict::EvictionRecord EvictionRecords::end(std::string_view uid, core::Instant now) {
+  constexpr auto remembered = 5min;
   auto record = std::move(under_way_.extract(under_way_.find(uid)).mapped());
   evicted_.insert_or_assign(record.pod->uid,
                             Evicted{.record = record, .until = now + remembered, .ended = record.settled});
@@ -80,34 +78,29 @@ std::vector<std::string> EvictionRecords::ended_before(core::Instant time, core:
 
 /// What was begun long ago is left alone, also where the pod was killed and somebody has started it again since: nobody
 /// knows whether it still has to go, and the next pass will say. One that was killed is awaited for longer: first until
-/// it has no processes, then until it is gone, with what the runtime takes between; after that it is remembered as by
-/// an evictd that has waited so long, since the cluster may not know of its end. One that is gone harms nobody: nothing
-/// but its cgroup and its volumes is awaited.
+/// it has no processes, then until it is gone, with what the runtime takes between. One that is gone harms nobody:
+/// nothing but its cgroup and its volumes is awaited.
 std::vector<evict::EvictionRecord> EvictionRecords::restore(const state::v1::AgentState& kept,
                                                             std::vector<core::InFlight::Entry>& in_flight,
                                                             core::Duration cleanup_timeout, core::Instant now) {
-  const auto remember = [&](const evict::EvictionRecord& record, core::Instant until) {
-    constexpr core::Instant before_every_list{};
-    if (now < until)
-      evicted_.insert_or_assign(record.pod->uid, Evicted{.record = record, .until = until, .ended = before_every_list});
-  };
-  for (const auto& message : kept.evicted())
-    if (const auto record = state::restored(message.eviction())) remember(*record, state::restored(message.until_ns()));
   std::vector<evict::EvictionRecord> too_old;
   for (const auto& message : kept.evictions()) {
     auto record = state::restored(message);
     if (!record) continue;
     const auto given = record->given_time == evict::GivenTime::now ? evict::longest_given_time : core::Duration{};
     const auto patience = record->killed ? 2 * cleanup_timeout + runtime_time : cleanup_timeout;
-    const auto awaited_until = record->begun + record->grace_period + given + patience;
-    if (!record->gone && now > awaited_until) {
-      if (record->killed) remember(*record, awaited_until + remembered);
+    if (!record->gone && now > record->begun + record->grace_period + given + patience) {
       std::erase_if(in_flight, [&](const core::InFlight::Entry& entry) { return entry.uid == record->pod->uid; });
       too_old.push_back(*std::move(record));
     } else {
       begin(*std::move(record));
     }
   }
+  for (const auto& message : kept.evicted())
+    if (auto record = state::restored(message.eviction()); record && now < state::restored(message.until_ns()))
+      evicted_.insert_or_assign(record->pod->uid, Evicted{.record = *record,
+                                                          .until = state::restored(message.until_ns()),
+                                                          .ended = core::Instant{}});  // before every list
   const auto is_open = [this](const core::InFlight::Entry& entry) {
     return entry.state == core::InFlight::State::releasing && !under_way_.contains(entry.uid);
   };

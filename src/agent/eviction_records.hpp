@@ -22,8 +22,8 @@ namespace evictd::agent {
 /// which pods go, or went, asks it. It survives a restart. On the reactor.
 class EvictionRecords {
  public:
-  /// A pod whose cleanup is over, or is awaited no more: the cluster may still have to learn of it, and what is left in
-  /// its cgroup is no unlisted pod.
+  /// A pod whose cleanup is over: the cluster may still have to learn of it, and what is left in its cgroup is no
+  /// unlisted pod.
   struct Evicted {
     evict::EvictionRecord record;
     core::Instant until;                   ///< for how long it is remembered
@@ -76,8 +76,8 @@ class EvictionRecords {
 
   /// Takes over what an earlier evictd had begun, and what it remembered. An eviction whose grace period and
   /// `cleanup_timeout` are over, twice that of a pod that was killed, is left alone: it is taken out of `in_flight`,
-  /// which is the state machine's, and returned; one whose pod was killed is remembered. One whose pod is gone never is
-  /// left alone. What was decided and not begun is taken out as well.
+  /// which is the state machine's, and returned. One whose pod is gone never is. What was decided and not begun is
+  /// taken out as well.
   [[nodiscard]] std::vector<evict::EvictionRecord> restore(const state::v1::AgentState& kept,
                                                            std::vector<core::InFlight::Entry>& in_flight,
                                                            core::Duration cleanup_timeout, core::Instant now);

@@ -170,53 +170,6 @@ TEST_CASE("a pod that was killed is not left alone while an evictd that lives wo
   CHECK(third.restore(saved(first), in_flight, 30s, now + 2min).size() == 1);
 }
 
-TEST_CASE("of a pod that was killed and is left alone the cluster is told all the same") {
-  EvictionRecords first;
-  auto killed = record("a");
-  killed.killed = true;
-  first.begin(std::move(killed));
-  first.begin(record("b"));
-  constexpr auto waited = 65s;  // as long as an evictd that lives waits for the end of one that was killed
-  const auto restored_at = [&first](EvictionRecords& records, core::Duration later) {
-    std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
-    CHECK(records.restore(saved(first), in_flight, 30s, now + later).size() == 2);
-    CHECK(in_flight.empty());
-    CHECK(records.under_way().empty());
-  };
-  SUBCASE("by the evictd that leaves it alone, and by the next, for as long as any other that went") {
-    EvictionRecords second;
-    restored_at(second, waited + 1s);
-    REQUIRE(second.evicted().size() == 1);  // of the other nobody knows whether it died
-    CHECK(second.evicted().begin()->first == "a");
-    REQUIRE(second.to_save().size() == 1);
-    CHECK(second.to_save().front().until == now + waited + 5min);
-  }
-  SUBCASE("unless it runs again") {
-    EvictionRecords second;
-    restored_at(second, waited + 1s);
-    CHECK(second.ended_before(now + waited + 2s, now + waited + 2s) == Uids{"a"});
-    second.returned("a");
-    CHECK(second.to_save().empty());
-  }
-  SUBCASE("not after that time") {
-    EvictionRecords second;
-    restored_at(second, waited + 5min);
-    CHECK(second.evicted().empty());
-  }
-  SUBCASE("of the last of its evictions") {
-    EvictionRecords earlier;
-    earlier.begin(record("a", 6));
-    static_cast<void>(earlier.end("a", now));
-    auto kept = saved(first);
-    *kept.add_evicted() = saved(earlier).evicted(0);
-    std::vector<core::InFlight::Entry> in_flight;
-    EvictionRecords second;
-    CHECK(second.restore(kept, in_flight, 30s, now + waited + 1s).size() == 2);
-    REQUIRE(second.evicted().contains("a"));
-    CHECK(second.evicted().at("a").record.id == 7);
-  }
-}
-
 TEST_CASE("an eviction of which only the cgroup and the volumes are awaited goes on after any absence") {
   EvictionRecords first;
   auto gone = record("a");
