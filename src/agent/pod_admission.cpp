@@ -223,10 +223,13 @@ void PodAdmission::reserve(const core::PodPtr& pod, const admission::PodAllocati
   Tentative before_it{.task = &task, .reservation_before = {}, .allocation_before = kept_.of(id)};
   if (const auto found = reservations_.find(id); found != reservations_.end())
     before_it.reservation_before = found->second;
+  // One container that is made takes nothing from those that were admitted with it.
+  const auto& reserved = before_it.reservation_before;
+  const auto whole = reserved ? with_earlier_containers(pod, *reserved->pod, parts_.pods.find(id)) : pod;
+  const auto until = parts_.clock.now() + reservation_lifetime;
+  reservations_.insert_or_assign(id, Reservation{whole, until});
   const auto [earlier, is_new] = tentative_.try_emplace(id, std::move(before_it));
   if (!is_new && earlier->second.task != &task) tentative_.erase(earlier);
-  const auto until = parts_.clock.now() + reservation_lifetime;
-  reservations_.insert_or_assign(id, Reservation{pod, until});
   preemptions_.forget(id);
   kept_.give(id, allocation, until);
 }
@@ -345,10 +348,12 @@ bool PodAdmission::goes(const std::string& uid) const {
   return parts_.evictions.is_under_way(uid) || parts_.evictions.has_ended(uid);
 }
 
-/// Where a pod of the name runs it is that one, which keeps what it has for itself.
+/// Where a pod of the name runs it is that one, which keeps what it has for itself. A sandbox that the runtime is to
+/// start is a pod of its own.
 core::PodPtr PodAdmission::complete(const api::AdmissionRequest& asked) const {
   auto named = with_uid(asked.pod);
-  if (goes_by_name(named))
+  const bool is_new = asked.from_runtime && asked.container.empty();
+  if (goes_by_name(named) && !is_new)
     for (const auto& listed : *parts_.pods.pods())
       if (is_same(*listed, named) && !goes(listed->uid)) named.uid = listed->uid;
   const core::PodPtr pod = std::make_shared<const core::Pod>(std::move(named));

@@ -158,9 +158,10 @@ bool raise_to_admitted(Pod& pod, const Pod& admitted) {
   if (is_no_more(taken_then, taken) && is_no_more(admitted.overhead, pod.overhead)) return false;
   raise_to(taken, taken_then);
   pod.taken = std::move(taken);
+  // Requests as a whole would hide what is asked for a container from now on.
+  if (pod.containers.empty()) pod.resources = admitted.resources;
   pod.init_containers = admitted.init_containers;
   pod.containers = admitted.containers;
-  pod.resources = admitted.resources;
   raise_to(pod.overhead, admitted.overhead);
   return true;
 }

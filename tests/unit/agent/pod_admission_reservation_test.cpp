@@ -91,6 +91,37 @@ TEST_CASE("what was admitted counts whole until its containers are there") {
   }
 }
 
+TEST_CASE("of several containers those that are yet to come count while the first one is made") {
+  Pulling scene;
+  auto both = with_memory(pod("a"), "3Gi");
+  both.containers.push_back(fixture::container("side", {{"memory", "3Gi"}}));
+  CHECK(scene.admit({both}, true).front().admitted());
+  scene.start_sandbox("a");
+  CHECK(scene.make_container(with_memory(pod("a"), "3Gi"), "main").admitted());
+  CHECK_FALSE(scene.fits("3Gi"));
+  CHECK(scene.fits("2Gi"));
+}
+
+TEST_CASE("a sandbox without a uid is another pod than the one of its name that it replaces") {
+  Pulling scene;
+  scene.runtime.put(test::sandbox("s-1", "web", "old"), test::sandbox_json("/kubepods/burstable/podold"));
+  scene.list_until(1);
+  auto named = with_memory(*scene.loop.tracker.pods()->front(), "6Gi");
+  named.uid.clear();
+  const auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
+  asked->push_back({.pod = named, .from_runtime = true});
+  REQUIRE(scene.answer(asked, true).front().admitted());
+
+  scene.runtime.put(test::sandbox("s-2", "web", "new"), test::sandbox_json("/kubepods/burstable/podnew"));
+  scene.runtime.remove_sandbox("s-1");
+  scene.loop.tracker.changed();
+  REQUIRE(test::run_until(scene.loop.reactor, [&] { return scene.loop.tracker.pods()->front()->uid == "new"; }));
+  named.uid = "new";
+  CHECK(scene.make_container(named, "main").admitted());
+  CHECK(scene.fits("2Gi"));
+  CHECK_FALSE(scene.fits("3Gi"));
+}
+
 TEST_CASE("of two pods that are there without containers the first to make one takes what it asks for") {
   Pulling scene;
   scene.start_sandbox("a");

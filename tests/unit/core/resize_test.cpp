@@ -165,6 +165,15 @@ TEST_CASE("a pod of which less is told than it was admitted with asks for that, 
   CHECK(taken_memory(sandbox) == "2Gi");  // overhead aside
 }
 
+TEST_CASE("a pod of which a container is told is asked for that as well, whatever its sandbox asked for as a whole") {
+  auto told = asking({{"memory", "1Gi"}});
+  CHECK(raise_to_admitted(told, asking_as_a_whole({{"memory", "3Gi"}}, {{"memory", "1Gi"}})));
+  CHECK_FALSE(told.resources);
+  CHECK(taken_memory(told) == "3Gi");
+  allocate_resize(told, asking({{"memory", "4Gi"}}));
+  CHECK(taken_memory(told) == "4Gi");
+}
+
 TEST_CASE("a pod of which no less is told than it was admitted with stays as it is") {
   auto told = asking({{"memory", "5Gi"}, {"cpu", "1"}});
   const auto before = told;
