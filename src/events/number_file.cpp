@@ -74,9 +74,13 @@ bool NumberFile::read_first_format() {
     const auto count = ::pread(file_.get(), slot.data(), slot.size(), static_cast<off_t>(slots_.offset_of(place)));
     if (count != static_cast<ssize_t>(slot.size()) || !is_good(slot)) continue;
     const auto generation = os::get_64(slot.data() + 8);
-    if (highest_ && generation <= slots_.generation()) continue;
+    const auto number = os::get_64(slot.data() + 16);
+    if (highest_ && generation <= slots_.generation()) {
+      before_ = number;
+      continue;
+    }
     slots_.go_on_after(generation);
-    highest_ = os::get_64(slot.data() + 16);
+    before_ = std::exchange(highest_, number).value_or(0);
   }
   return highest_.has_value();
 }

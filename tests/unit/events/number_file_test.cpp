@@ -120,6 +120,7 @@ TEST_CASE("the file of an earlier evictd is read, and a torn write leaves its nu
     {
       auto file = value_of(NumberFile::open(path));
       CHECK(file.highest() == 700);
+      CHECK(file.lowered_from() == 0);
       CHECK(file.complaint().empty());
       REQUIRE(file.write(800));
     }
@@ -133,6 +134,20 @@ TEST_CASE("the file of an earlier evictd is read, and a torn write leaves its nu
     replace_content(path, after);
     REQUIRE(value_of(NumberFile::open(path)).write(900));
     CHECK(value_of(NumberFile::open(path)).highest() == 900);
+  }
+}
+
+TEST_CASE("a number that an earlier evictd has lowered is told from one that was not") {
+  const TemporaryDirectory directory;
+  const auto path = directory / "numbers";
+  for (const std::size_t newer : {0, 4096}) {
+    std::string slots(8192, '\0');
+    slots.replace(newer, 28, first_slot(2, 100));
+    slots.replace(4096 - newer, 28, first_slot(1, 200));
+    replace_content(path, slots);
+    const auto file = value_of(NumberFile::open(path));
+    CHECK(file.highest() == 100);
+    CHECK(file.lowered_from() == 200);
   }
 }
 
