@@ -77,9 +77,9 @@ std::string watching_because(const std::string& why) {
       why);
 }
 
-/// Before anybody hears of it: evictd may end for it.
-void keep_what_is_told(const Configuration& configuration) {
-  if (!configuration.is_told) return;
+/// Before anybody hears of it: evictd may end for it. A file that the operator names is no kubelet's word.
+void keep_what_is_told(const ConfigurationFiles& files, const Configuration& configuration) {
+  if (!configuration.is_told || files.kubelet) return;
   if (const auto kept = keep_runtime(configuration.kubelet_sources, configuration.agent); !kept)
     os::log_warning("runtimeDirectory: {}; a start without the kubelet may find another runtime than it names",
                     kept.error().message);
@@ -91,7 +91,7 @@ Result<Configuration> load_and_check(const ConfigurationFiles& files, const std:
   auto loaded = load_configuration(files, {}, Patience::AsItTakes, drop_ins);
   if (!loaded) return loaded;
   if (const auto checked = check_parts(*loaded); !checked) return std::unexpected(checked.error());
-  keep_what_is_told(*loaded);
+  keep_what_is_told(files, *loaded);
   return loaded;
 }
 
@@ -124,7 +124,7 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Configuratio
       control_{reactor, worker_.get_executor(), std::move(start), control_options(settings_, watermarks_), parts.live,
                *this} {
   for (const auto& warning : control_.warnings_at_start()) os::log_warning("{}", warning);
-  keep_what_is_told(configuration);
+  keep_what_is_told(files_, configuration);
   if (configuration.watch_only) not_known(configuration);
   if (files_.kubelet && !configuration.watch_only) return;
   kubelet_watch_.emplace(reactor_, [this] { files_changed(); });

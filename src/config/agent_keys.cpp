@@ -109,7 +109,7 @@ Keys cri_keys() {
   return {
       key<&A::cri, &S::endpoint>(
           "cri.endpoint", endpoint_or_auto,
-          "The container runtime's socket; auto: what the kubelet's configuration says, otherwise where "
+          "The container runtime's socket; auto: what the kubelet says, or said last where none runs, otherwise where "
           "containerd usually listens."),
       key<&A::cri, &S::timeout>("cri.timeout", DurationBetween{100ms, 1min}, "The deadline of a call to the runtime."),
   };

@@ -303,6 +303,23 @@ TEST_CASE("what a kubelet says while evictd starts is known to the next evictd a
   CHECK(found() != own);
 }
 
+TEST_CASE("a file that the operator names is not what a kubelet has named") {
+  const auto machine = std::make_shared<Files>(Kubelet::LookedFor);
+  machine->write("own.sock", "");
+  machine->kubelet_runs(false, "own.sock");
+  {
+    const Node node{machine};
+  }
+  machine->kubelet_ends();
+  const auto looked_for = machine->names;
+  machine->names.kubelet = machine->path("kubelet.yaml").native();
+  {
+    Node named{machine};
+    REQUIRE(named.reads_files());
+  }
+  CHECK(value_of(load_configuration(looked_for)).agent.cri.endpoint == machine->endpoint("own.sock"));
+}
+
 TEST_CASE("another directory of drop-ins takes a restart, and what is saved until then is not lost") {
   const auto machine = std::make_shared<Files>(Kubelet::Named);
   machine->drop_in_says("a.d", "2Gi");
