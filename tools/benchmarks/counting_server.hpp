@@ -88,7 +88,7 @@ class CountingServer {
   std::vector<std::weak_ptr<Connection>> watches_;  // the last of each node
   std::set<ConnectionPtr> connections_;
   ClusterPhase phase_;
-  std::chrono::steady_clock::time_point phase_began_;
+  std::chrono::steady_clock::time_point phase_began_ = std::chrono::steady_clock::now();
   std::map<int, int> requests_of_;  // nodes, in the phase
   bool away_ = false;
   std::thread thread_;

@@ -77,17 +77,24 @@ Crowd::Victim::Victim(Crowd& crowd)
 }
 
 Crowd::Victim::~Victim() {
-  testbed::report_failure([&] {
-    crowd_.runtime_->remove(name_);
-    testbed::wait_until("the pod's cgroups can be removed", 30s, [&] {
-      const auto containers = crowd_.container(name_);
-      for (const auto& directory : containers) {
-        ::rmdir(directory.c_str());
-        ::rmdir(directory.parent_path().c_str());
-      }
-      return std::ranges::none_of(containers,
-                                  [](const auto& directory) { return fs::exists(directory.parent_path()); });
-    });
+  if (is_there_) testbed::report_failure([this] { remove(); });
+}
+
+void Crowd::Victim::leave(const testbed::Agent& agent) {
+  remove();
+  agent.wait_for_pods(crowd_.pods_);
+}
+
+void Crowd::Victim::remove() {
+  is_there_ = false;
+  crowd_.runtime_->remove(name_);
+  testbed::wait_until("the pod's cgroups can be removed", 30s, [&] {
+    const auto containers = crowd_.container(name_);
+    for (const auto& directory : containers) {
+      ::rmdir(directory.c_str());
+      ::rmdir(directory.parent_path().c_str());
+    }
+    return std::ranges::none_of(containers, [](const auto& directory) { return fs::exists(directory.parent_path()); });
   });
 }
 

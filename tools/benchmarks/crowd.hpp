@@ -55,12 +55,12 @@ class Crowd {
   int victims_ = 0;               // so far
 };
 
-/// One more pod, which is to be evicted: it holds 8 MiB until it grows. Once evictd has evicted it and it is destroyed,
-/// the runtime forgets it, and its cgroups are removed.
+/// One more pod, which is to be evicted: it holds 8 MiB until it grows.
 class Crowd::Victim {
  public:
   /// Returns when its process runs.
   explicit Victim(Crowd& crowd);
+  /// As leave(), but a failure is only told, and the agent is not asked.
   ~Victim();
   Victim(const Victim&) = delete;
 
@@ -68,14 +68,20 @@ class Crowd::Victim {
   void wait_until_known(const testbed::Agent& agent) const;
   /// Has it grow; the event of its end.
   testbed::Event grow(testbed::Agent& agent, std::string_view size = growth) const;
+  /// It was evicted: the runtime forgets it, its cgroups are removed, and the agent knows the crowd alone. Throws where
+  /// that does not come about.
+  void leave(const testbed::Agent& agent);
   [[nodiscard]] std::string key() const { return "default/" + name_; }
   /// In the memory hierarchy.
   [[nodiscard]] std::filesystem::path cgroup() const { return crowd_.container(name_)[0].parent_path(); }
 
  private:
+  void remove();
+
   Crowd& crowd_;
   std::string name_;
   std::filesystem::path size_;  // a file: see follow in load.cpp
+  bool is_there_ = true;
 };
 
 }  // namespace bench

@@ -45,7 +45,8 @@ struct Figure {
 using Row = std::vector<Figure>;
 
 /// The value in a format of {fmt}: a number or a text is its only argument. Of several numbers there are {median},
-/// {p90}, {max} and {least}, and of none it is "-"; of an object there are its members, by their keys.
+/// {p90}, {max} and {least}, and of none it is "-"; of an object there are its members, by their keys. Throws where the
+/// value is nothing of these.
 [[nodiscard]] std::string filled(std::string_view format, const boost::json::value& value);
 
 /// The headings, and a line for each row; all rows have the same columns. Texts are on the left, numbers on the right.

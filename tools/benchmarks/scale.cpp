@@ -45,7 +45,7 @@ double written_down(testbed::Agent& agent, const std::string& pod) {
 }
 
 void evict_one(Crowd& crowd, testbed::Agent& agent, ScaleTimes& times, const std::string& which) {
-  const Crowd::Victim victim{crowd};
+  Crowd::Victim victim{crowd};
   victim.wait_until_known(agent);
   const auto before = cost_of(agent.process().pid());
   const auto cleanup = victim.grow(agent);
@@ -60,6 +60,7 @@ void evict_one(Crowd& crowd, testbed::Agent& agent, ScaleTimes& times, const std
   times.killed_ms.push_back(since(stages.killed));
   times.written_down_ms.push_back(written_down(agent, victim.key()));
   times.cpu_ms.push_back(milliseconds((after.cpu - before.cpu).count()));
+  victim.leave(agent);
   progress(fmt::format("{}: observed after {:.2f} ms, measured {:.2f} ms, decided {:.2f} ms, killed {:.2f} ms", which,
                        stage("observed"), stage("measured"), times.decided_ms.back(), times.killed_ms.back()));
 }

@@ -169,13 +169,14 @@ struct Counts {
 };
 
 void evict_one(testbed::Testbed& testbed, Crowd& crowd, testbed::Agent& agent, Times& times) {
-  const Crowd::Victim victim{crowd};
+  Crowd::Victim victim{crowd};
   victim.wait_until_known(agent);
   // The node's usage at which the threshold is met.
   const auto level = crowd.node_memory() - streams_threshold + testbed.node().memory_stat("inactive_file");
   Observer observer{testbed.node().memory_directory(), victim.cgroup()};
   const auto stages = stages_of(victim.grow(agent, streams_growth));
   observer.stop();
+  victim.leave(agent);
 
   const auto course = course_of(observer.samples(), level);
   if (!course.crossing || !stages.killed || !stages.decided) testbed::fail("the victim did not cross the threshold");
