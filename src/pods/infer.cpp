@@ -1,6 +1,5 @@
 #include "pods/infer.hpp"
 
-#include <api.pb.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,14 +37,6 @@ std::optional<core::Quantity> cpu_request(std::int64_t shares) {
 std::optional<core::Quantity> cpu_limit(std::int64_t quota, std::int64_t period) {
   if (quota <= 0 || quota > longest_quota || period <= 0) return std::nullopt;
   return milli_cpu(quota * 1000 / period);
-}
-
-std::string_view protocol_name(std::int64_t protocol) {
-  switch (protocol) {
-    case ::runtime::v1::UDP: return "UDP";
-    case ::runtime::v1::SCTP: return "SCTP";
-    default: return "TCP";
-  }
 }
 
 template <class Integer>
@@ -92,13 +83,6 @@ core::Container infer_container(std::string name, const LinuxResources& resource
     requests["memory"] = core::Quantity::bytes(request);
   }
   return container;
-}
-
-void add_host_port(std::vector<core::HostPort>& ports, std::int64_t protocol, std::int64_t port, std::string ip) {
-  constexpr std::int64_t last_port = 65'535;
-  if (port < 1 || port > last_port) return;
-  ports.push_back(
-      {.ip = std::move(ip), .protocol = std::string(protocol_name(protocol)), .port = static_cast<std::int32_t>(port)});
 }
 
 void apply_update(core::Container& container, LinuxResources given, std::optional<core::QosClass> qos) {

@@ -30,10 +30,6 @@ inline constexpr std::string_view termination_grace_key = "io.kubernetes.pod.ter
 [[nodiscard]] core::Container infer_container(std::string name, const LinuxResources& resources,
                                               std::optional<core::QosClass> qos, std::int64_t memory_capacity);
 
-/// Adds what a sandbox's port mapping takes of the node, by the CRI's numbers: nothing where it names no port (0), or
-/// one that no node has. A protocol that CRI does not know counts as TCP.
-void add_host_port(std::vector<core::HostPort>& ports, std::int64_t protocol, std::int64_t port, std::string ip);
-
 /// What UpdateContainerResources makes of a container's requests and limits: what is not given, or not to be inferred
 /// from it, stays. A Burstable container's memory request does: the oom_score_adj does not follow it.
 void apply_update(core::Container& container, LinuxResources given, std::optional<core::QosClass> qos);

@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "pods/annotated_spec.hpp"
 #include "pods/cgroup_name.hpp"
+#include "pods/host_port.hpp"
 #include "pods/infer.hpp"
 #include "pods/linux_resources.hpp"
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "pods/infer.hpp"
+#include "pods/host_port.hpp"
 
 namespace evictd::pods {
 namespace {
