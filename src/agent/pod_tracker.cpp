@@ -159,7 +159,7 @@ void PodTracker::specs_changed() {
 
 void PodTracker::changed() {
   // Until the first listing everybody would be unlisted.
-  if (listed_ && parts_.unlisted.look_again(*this)) publish();
+  if (listed_) look_again_at_unlisted();
   if (parts_.events.heard()) return await_event();
   // In the middle of settling the next refresh is at most 100 ms away: a burst of new pods is listed together.
   const bool at_once = refreshes_due_ < 2;
@@ -202,6 +202,7 @@ void PodTracker::take_list(const Result<void>& result, core::Instant asked) {
     announce();
   }
   find_returned(asked);
+  find_returned_unlisted();
   parts_.storage.limits_changed();
   if (listing_first_.listed(asked))
     parts_.wakes.notify({core::WakeSource::Pods, "the list of pods that was waited for", parts_.clock.now()});
@@ -225,7 +226,12 @@ asio::awaitable<void> PodTracker::end_wait_for_list() {
 /// What is inferred of a pod that is not listed follows from its processes, which come after its cgroup.
 void PodTracker::look_at_unlisted() {
   const bool may_be_some = !parts_.unlisted.pods().empty() || parts_.clock.now() < unsettled_until_;
-  if (listed_ && may_be_some && parts_.unlisted.look_again(*this)) publish();
+  if (listed_ && may_be_some) look_again_at_unlisted();
+}
+
+void PodTracker::look_again_at_unlisted() {
+  if (parts_.unlisted.look_again(*this)) publish();
+  find_returned_unlisted();
 }
 
 void PodTracker::read_again() {
@@ -246,6 +252,14 @@ bool PodTracker::contains(const pods::NamedUid& named) const {
 void PodTracker::find_returned(core::Instant asked) {
   for (const auto& uid : parts_.evictions.ended_before(asked, parts_.clock.now()))
     if (const auto pod = parts_.pods.find(uid); pod != nullptr && runs(*pod)) returned(*pod->pod);
+}
+
+/// After a look at them, which takes nothing that an eviction left for such a pod.
+void PodTracker::find_returned_unlisted() {
+  const auto& evicted = parts_.evictions.evicted();
+  for (const auto& unlisted : parts_.unlisted.pods())
+    if (const auto found = evicted.find(unlisted->pod->uid); found != evicted.end() && !found->second.returned)
+      returned(*found->second.record.pod);
 }
 
 /// A kubelet that has not learnt of the eviction, say, started it: then it is a pod like any other, and goes if it has

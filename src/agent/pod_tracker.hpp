@@ -147,7 +147,9 @@ class PodTracker final : public RunningPods,
   void spec_unreadable(pods::SpecOrigin origin, const Error& error) override;
   [[nodiscard]] bool contains(const pods::NamedUid& named) const override;
   [[nodiscard]] bool goes(const pods::NamedUid& named) const override { return parts_.evictions.knows(named); }
+  void look_again_at_unlisted();
   void find_returned(core::Instant asked);
+  void find_returned_unlisted();
   void returned(const core::Pod& pod);
   void publish();
   void announce();

@@ -291,6 +291,7 @@ TEST_CASE("a pod that was seen gone and has processes again before any list name
     CHECK(tracked.names() == Names{"p"});
     REQUIRE(tracked.loop.tracker.find("p"));
     CHECK(tracked.loop.tracker.find("p")->cgroup == "/kubepods/podp");
+    CHECK(tracked.loop.records.evicted().at("p").returned);
   }
   SUBCASE("but not what may be left of one for whose end the wait took too long") {
     tracked.loop.stopper.report("p", FakeStopper::ended(true));
