@@ -176,6 +176,11 @@ void Cri::stop(const RunningPod& pod, std::chrono::seconds grace_period) {
   cri::StopPodSandboxRequest request;
   request.set_pod_sandbox_id(pod.sandbox);
   calls_.ask<cri::StopPodSandboxResponse>(request);
+  const auto is_up = [&](const auto& sandbox) {
+    return sandbox.id() == pod.sandbox && sandbox.state() == cri::SANDBOX_READY;
+  };
+  wait_until("the sandbox of " + pod.name + " is shown as stopped", std::chrono::seconds{60},
+             [&] { return std::ranges::none_of(sandboxes(), is_up); });
 }
 
 void Cri::remove(const RunningPod& pod) {

@@ -33,7 +33,8 @@ class Cri {
   [[nodiscard]] google::protobuf::RepeatedPtrField<runtime::v1::Container> containers() const;
   [[nodiscard]] google::protobuf::RepeatedPtrField<runtime::v1::Image> images() const;
 
-  /// SIGTERM to each container in turn, SIGKILL after the grace period, then the sandbox.
+  /// SIGTERM to each container in turn, SIGKILL after the grace period, then the sandbox. Until lists have it as
+  /// stopped: containerd 2 answers before it has heard of the sandbox's end.
   void stop(const RunningPod& pod, std::chrono::seconds grace_period);
   /// Of a stopped pod or a running one, which is killed.
   void remove(const RunningPod& pod);
