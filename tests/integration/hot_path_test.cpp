@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "testbed/agent.hpp"
@@ -31,6 +33,13 @@ std::vector<TracedCall> to_first_signal(const std::vector<TracedCall>& calls) {
   return {};
 }
 
+/// A line for each: its number, what was read, its result.
+std::string listed(const std::vector<TracedCall>& calls) {
+  std::string text;
+  for (const auto& call : calls) text += fmt::format("{} {} {}\n", call.number, call.file, call.result);
+  return text;
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("cgroup v1");
@@ -54,6 +63,7 @@ TEST_CASE(
 
   const auto calls = to_first_signal(traced.all());
   REQUIRE_FALSE(calls.empty());
+  INFO(listed(calls));
   CHECK(calls.size() <= 30);
   const auto made = [&](std::uint64_t number) { return std::ranges::count(calls, number, &TracedCall::number); };
   CHECK(made(SYS_getdents64) == 0);
