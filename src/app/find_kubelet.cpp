@@ -6,8 +6,8 @@
 
 #include "app/discovery.hpp"
 #include "async/deadline_thread.hpp"
+#include "kube/configz.hpp"
 #include "kube/credentials.hpp"
-#include "kubelet/configz.hpp"
 #include "kubelet/process.hpp"
 
 namespace evictd::app {
@@ -24,7 +24,7 @@ Result<FoundKubelet> ask(const config::PodSourceSettings& settings) {
       kube::url_credentials(settings.kubelet_url, settings.kubelet_token_file, settings.kubelet_ca_file);
   if (!credentials) return fail(credentials.error(), "podSources.kubelet");
   FoundKubelet found;
-  const auto answer = kubelet::ask_configz(*credentials, kubelet_patience);
+  const auto answer = kube::ask_configz(*credentials, kubelet_patience);
   if (!answer) {
     found.unknown = "the kubelet does not say what it goes by: " + line_of(answer.error());
     return found;

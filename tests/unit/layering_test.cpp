@@ -53,7 +53,7 @@ constexpr std::array table{
     Row{"pods", "cri kube async config os core"},
     Row{"cri", "rpc async core"},
     Row{"rpc", "async os core"},
-    Row{"kubelet", "kube async config os core"},
+    Row{"kubelet", "config os core"},
     Row{"kube", "async config os admission core"},
     Row{"host", "async config os core"},
     Row{"async", "os core"},

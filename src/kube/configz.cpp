@@ -1,4 +1,4 @@
-#include "kubelet/configz.hpp"
+#include "kube/configz.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -13,21 +13,21 @@
 
 namespace asio = boost::asio;
 
-namespace evictd::kubelet {
+namespace evictd::kube {
 
-Result<std::string> ask_configz(const kube::Credentials& kubelet, core::Duration deadline) {
+Result<std::string> ask_configz(const Credentials& kubelet, core::Duration deadline) {
   std::optional<Result<std::string>> answer;
   asio::io_context reactor{1};  // its own, which waits here for the answer and ends with it
   const auto executor = reactor.get_executor();
-  kube::Client client{executor, executor, kubelet, {.largest_body = config::max_file_size}};
+  Client client{executor, executor, kubelet, {.largest_body = config::max_file_size}};
   const auto ask = [&]() -> asio::awaitable<void> {
-    kube::Request request;
+    Request request;
     request.target = "/configz";
     auto response = co_await client.send(std::move(request), deadline);
     if (!response)
       answer = std::unexpected(response.error());
     else if (!response->is_success())
-      answer = fail({kube::describe(*response)}, client.url() + "/configz");
+      answer = fail({describe(*response)}, client.url() + "/configz");
     else
       answer = std::move(response->body);
     client.stop();
@@ -39,4 +39,4 @@ Result<std::string> ask_configz(const kube::Credentials& kubelet, core::Duration
   return *std::move(answer);
 }
 
-}  // namespace evictd::kubelet
+}  // namespace evictd::kube
