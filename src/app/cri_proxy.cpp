@@ -34,6 +34,14 @@ constexpr std::chrono::seconds longest_call{5};
 /// Then it ends whatever its clients do: gRPC waits for one that does not read without an end.
 constexpr std::chrono::seconds ends_within{8};
 
+proxy::Undecided when_undecided(config::Undecided undecided) {
+  switch (undecided) {
+    case config::Undecided::Admit: return proxy::Undecided::Admit;
+    case config::Undecided::Reject: return proxy::Undecided::Reject;
+  }
+  return proxy::Undecided::Admit;
+}
+
 Result<proxy::ServerOptions> server_options(const config::AgentConfiguration& settings) {
   const auto& own = settings.cri_proxy;
   const auto runtime = cri::parse_endpoint(settings.cri.endpoint);
@@ -46,7 +54,7 @@ Result<proxy::ServerOptions> server_options(const config::AgentConfiguration& se
   return proxy::ServerOptions{.socket = sockets.cri_socket,
                               .runtime = *runtime,
                               .gate = {.agent_socket = sockets.admin_socket,
-                                       .undecided = own.undecided,
+                                       .undecided = when_undecided(own.undecided),
                                        .timeout = std::chrono::ceil<std::chrono::milliseconds>(own.timeout),
                                        .pressure_socket = tells ? sockets.pressure_socket : std::string{},
                                        .warn = [](const std::string& line) { os::log_warning("{}", line); }}};
@@ -72,7 +80,7 @@ int run_cri_proxy(const ConfigurationFiles& files) {
   if (auto listening = server.start(); !listening) return os::failed(listening.error().in("runtimeDirectory"));
   os::log_info("evictd {} passes calls on {} to {} and asks the agent at {} before a pod starts; {} while it is away",
                EVICTD_VERSION, options->socket, options->runtime, options->gate.agent_socket,
-               options->gate.undecided == config::Undecided::Admit ? "all pods start" : "no pod starts");
+               options->gate.undecided == proxy::Undecided::Admit ? "all pods start" : "no pod starts");
   constexpr std::string_view scheme = "unix://";
   std::error_code error;
   if (!std::filesystem::exists(options->runtime.substr(scheme.size()), error))

@@ -8,7 +8,6 @@
 
 #include <utility>
 
-#include "config/agent_configuration.hpp"
 #include "proxy/device_additions.hpp"
 #include "proxy/local_channel.hpp"
 #include "proxy/pressure_additions.hpp"
@@ -27,8 +26,8 @@ grpc::ChannelArguments agent_arguments() {
   return arguments;
 }
 
-std::string consequence(config::Undecided undecided) {
-  return undecided == config::Undecided::Admit ? "pods start without its leave" : "no pod starts";
+std::string consequence(Undecided undecided) {
+  return undecided == Undecided::Admit ? "pods start without its leave" : "no pod starts";
 }
 
 /// What containerd 1.6 and evictd do not know of the message stays in it.
@@ -98,7 +97,7 @@ void Gate::refused(v1::AdmitRequest admitted, std::move_only_function<void()> to
 
 grpc::Status Gate::undecided(const std::string& why) {
   if (const auto line = outage_.undecided(why, std::chrono::steady_clock::now())) options_.warn(*line);
-  if (options_.undecided == config::Undecided::Admit) return grpc::Status::OK;
+  if (options_.undecided == Undecided::Admit) return grpc::Status::OK;
   return {grpc::StatusCode::UNAVAILABLE,
           fmt::format("the evictd agent does not decide on this, and criProxy.undecided is reject ({})", why)};
 }

@@ -1,15 +1,17 @@
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 
-#include "config/agent_configuration.hpp"
-
 namespace evictd::proxy {
+
+/// What becomes of a pod where it is not known whether it may run.
+enum class Undecided : std::uint8_t { Admit, Reject };
 
 struct GateOptions {
   std::string agent_socket;  ///< admin.sock
-  config::Undecided undecided = config::Undecided::Admit;
+  Undecided undecided = Undecided::Admit;
   std::chrono::milliseconds timeout{2000};  ///< how long the agent may be silent
   std::string pressure_socket{};            ///< on which the agent says that memory is short; "": it does not
   /// Given a line for the log when the agent stops to decide, and when it does so again. On a thread of gRPC.

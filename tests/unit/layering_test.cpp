@@ -39,7 +39,7 @@ constexpr std::array table{
         "config os admission core"},
     Row{"simulate", "pods config admission core"},
     Row{"agent", "devices api state events evict wake node pods cri kube host async config os admission core"},
-    Row{"proxy", "config os core"},
+    Row{"proxy", "os core"},
     Row{"web", "events async os core"},
     Row{"metrics", "core"},
     Row{"devices", "rpc async os admission core"},

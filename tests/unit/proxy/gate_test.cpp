@@ -276,7 +276,7 @@ TEST_CASE("a gate that goes awaits whom it tells of a refusal, and leaves nothin
 }
 
 TEST_CASE("a container's cpuset, and whatever else cannot make it grow, is changed without a question") {
-  Proxied proxied{tell, {.agent = test::reject("No", "never"), .undecided = config::Undecided::Reject}};
+  Proxied proxied{tell, {.agent = test::reject("No", "never"), .undecided = Undecided::Reject}};
   for (const auto& update :
        {update_request([](auto& linux) { linux.set_cpuset_cpus("2-3"); }),
         update_request([](auto& linux) { linux.set_cpuset_mems("0"); }),
@@ -297,11 +297,11 @@ TEST_CASE("the agent is asked about nothing else") {
 }
 
 TEST_CASE("without an agent pods start, or do not, as configured; that is said once") {
-  for (const auto undecided : {config::Undecided::Admit, config::Undecided::Reject}) {
+  for (const auto undecided : {Undecided::Admit, Undecided::Reject}) {
     Proxied proxied{tell, {.undecided = undecided}};
     for (int i = 0; i < 3; ++i) {
       const auto answer = proxied.exchange(run_sandbox, sandbox_request());
-      if (undecided == config::Undecided::Admit) {
+      if (undecided == Undecided::Admit) {
         check_passed(answer, run_sandbox, sandbox_request());
       } else {
         CHECK(answer.status.error_code() == grpc::StatusCode::UNAVAILABLE);
@@ -310,12 +310,11 @@ TEST_CASE("without an agent pods start, or do not, as configured; that is said o
         CHECK(answer.status.error_message().find(proxied.agent_socket) != std::string::npos);
       }
     }
-    CHECK(proxied.runtime().calls() == (undecided == config::Undecided::Admit ? 3 : 0));
+    CHECK(proxied.runtime().calls() == (undecided == Undecided::Admit ? 3 : 0));
     REQUIRE(proxied.warnings().size() == 1);
     CHECK(proxied.warnings()[0].starts_with("the agent does not decide on pods (" + proxied.agent_socket));
-    CHECK(proxied.warnings()[0].ends_with(undecided == config::Undecided::Admit
-                                              ? "pods start without its leave until it does"
-                                              : "no pod starts until it does"));
+    CHECK(proxied.warnings()[0].ends_with(undecided == Undecided::Admit ? "pods start without its leave until it does"
+                                                                        : "no pod starts until it does"));
 
     // It is found again once it is there.
     proxied.start_agent(test::reject("No", "never"));
@@ -339,7 +338,7 @@ TEST_CASE("an agent that does not know the question, or fails, has not decided")
       check_passed(proxied.exchange(run_sandbox, sandbox_request()), run_sandbox, sandbox_request());
       CHECK(proxied.agent().asked().size() == 1);
     }
-    Proxied proxied{tell, {.agent = answer, .undecided = config::Undecided::Reject}};
+    Proxied proxied{tell, {.agent = answer, .undecided = Undecided::Reject}};
     const auto refused = proxied.exchange(run_sandbox, sandbox_request());
     CHECK(refused.status.error_code() == grpc::StatusCode::UNAVAILABLE);
     CHECK(refused.status.error_message().find("by order of the test") != std::string::npos);
@@ -347,7 +346,7 @@ TEST_CASE("an agent that does not know the question, or fails, has not decided")
 }
 
 TEST_CASE("an agent that is silent for longer than criProxy.timeout has not decided") {
-  for (const auto undecided : {config::Undecided::Admit, config::Undecided::Reject}) {
+  for (const auto undecided : {Undecided::Admit, Undecided::Reject}) {
     std::promise<void> end;
     const auto ended = end.get_future().share();
     const auto silence = [&](const auto&, auto&) {
@@ -356,7 +355,7 @@ TEST_CASE("an agent that is silent for longer than criProxy.timeout has not deci
     };
     Proxied proxied{tell, {.agent = silence, .undecided = undecided, .timeout = 50ms}};
     const auto answer = proxied.exchange(run_sandbox, sandbox_request());
-    if (undecided == config::Undecided::Admit)
+    if (undecided == Undecided::Admit)
       check_passed(answer, run_sandbox, sandbox_request());
     else
       CHECK(answer.status.error_code() == grpc::StatusCode::UNAVAILABLE);
@@ -385,7 +384,7 @@ struct SlowAgent {
 
 TEST_CASE("an agent that makes room is waited for beyond criProxy.timeout, and other calls pass meanwhile") {
   SlowAgent agent;
-  Proxied proxied{tell, {.raw_agent = agent.handler(), .undecided = config::Undecided::Reject, .timeout = 4s}};
+  Proxied proxied{tell, {.raw_agent = agent.handler(), .undecided = Undecided::Reject, .timeout = 4s}};
   auto answer = std::async(std::launch::async, [&] { return proxied.exchange(run_sandbox, sandbox_request()); });
   agent.waits.get_future().wait();
   const std::string list = "/runtime.v1.RuntimeService/ListPodSandbox";
@@ -423,7 +422,7 @@ TEST_CASE("an agent that ends while it makes room has not decided") {
     call.send_initial_metadata();
     return grpc::Status(grpc::StatusCode::UNAVAILABLE, "evictd shuts down");
   };
-  Proxied proxied{tell, {.raw_agent = agent, .undecided = config::Undecided::Reject}};
+  Proxied proxied{tell, {.raw_agent = agent, .undecided = Undecided::Reject}};
   const auto refused = proxied.exchange(run_sandbox, sandbox_request());
   CHECK(refused.status.error_code() == grpc::StatusCode::UNAVAILABLE);
   CHECK(refused.status.error_message().find("evictd shuts down") != std::string::npos);
@@ -443,7 +442,7 @@ TEST_CASE("a request that cannot be read is undecided: failing closed has no way
     check_passed(proxied.exchange(run_sandbox, unreadable), run_sandbox, unreadable);
     CHECK(proxied.agent().asked().empty());
   }
-  Proxied proxied{tell, {.agent = test::admit, .undecided = config::Undecided::Reject}};
+  Proxied proxied{tell, {.agent = test::admit, .undecided = Undecided::Reject}};
   CHECK(proxied.exchange(run_sandbox, unreadable).status.error_code() == grpc::StatusCode::UNAVAILABLE);
   CHECK(proxied.runtime().calls() == 0);
 }
@@ -471,7 +470,7 @@ TEST_CASE("a client that gives up while the agent thinks ends the question; the 
 }
 
 TEST_CASE("a gated call without a message is the runtime's to judge") {
-  Proxied proxied{tell, {.undecided = config::Undecided::Reject}};
+  Proxied proxied{tell, {.undecided = Undecided::Reject}};
   RawClientCall call{proxied.channel, run_sandbox};
   call.writes_done();
   CHECK(call.read() == run_sandbox + " nothing");

@@ -23,7 +23,7 @@ class Proxied {
   struct Options {
     StandInAgent::Answer agent{};
     RawServer::Handler raw_agent{};  ///< in its stead
-    config::Undecided undecided = config::Undecided::Admit;
+    proxy::Undecided undecided = proxy::Undecided::Admit;
     std::chrono::milliseconds timeout = std::chrono::minutes{1};
     std::string pressure_socket{};
   };
