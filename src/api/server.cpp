@@ -16,7 +16,6 @@
 #include "api/standby_endpoint.hpp"
 #include "api/stream.hpp"
 #include "api/user_names.hpp"
-#include "config/yaml.hpp"
 #include "os/file_descriptor.hpp"
 #include "os/unix_socket.hpp"
 #include "rpc/server/acceptor.hpp"
@@ -30,8 +29,8 @@ namespace {
 constexpr std::size_t other_connections = 64;
 
 /// gRPC parses a message before it is known whose it is, and of one that consists of empty parts it makes fifty times
-/// as much. The largest that has a use is a text of pods, as evictctl sends it; no larger text is read.
-constexpr std::size_t largest_message = config::max_file_size + (64 << 10);
+/// as much. The largest that has a use is a text of pods, as evictctl sends it, and evictctl reads 1 MiB.
+constexpr std::size_t largest_message = (std::size_t{1} << 20) + (64 << 10);
 
 /// cri-proxy asks about a pod as large as containerd itself would take it, which is 16 MiB.
 constexpr std::size_t largest_of_administrators = 17 << 20;

@@ -1,6 +1,7 @@
 #include "api/tls.hpp"
 
 #include <evictd.grpc.pb.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <grpc/grpc_security_constants.h>
 #include <grpcpp/security/auth_context.h>
@@ -17,8 +18,10 @@
 #include <utility>
 
 #include "api/permission.hpp"
-#include "config/yaml.hpp"
 #include "core/printable.hpp"
+#include "os/file_descriptor.hpp"
+#include "os/file_error.hpp"
+#include "os/kept_file.hpp"
 
 namespace evictd::api {
 namespace {
@@ -39,9 +42,23 @@ Bytes bytes_of(const std::string& text) {
   return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free};
 }
 
+/// More than a chain of certificates ever has.
+constexpr std::size_t largest_file = std::size_t{1} << 20;
+
+Result<std::string> read_file(const std::string& path) {
+  const auto failed = [&](int code) { return fail(fmt::format("{}: cannot be read: {}", path, os::reason(code))); };
+  os::FileDescriptor opened{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!opened) return failed(errno);
+  std::string buffer(largest_file, '\0');
+  const auto text = os::KeptFile(std::move(opened), path).read(buffer);
+  if (!text) return failed(text.error().code);
+  buffer.resize(text->size());
+  return buffer;
+}
+
 /// The first one in the file.
 Result<Certificate> read_certificate(const std::string& path) {
-  const auto text = config::read_text_file(path);
+  const auto text = read_file(path);
   if (!text) return std::unexpected(text.error());
   Certificate certificate{PEM_read_bio_X509(bytes_of(*text).get(), nullptr, &no_password, nullptr), &X509_free};
   ERR_clear_error();
@@ -50,7 +67,7 @@ Result<Certificate> read_certificate(const std::string& path) {
 }
 
 Result<Key> read_key(const std::string& path) {
-  const auto text = config::read_text_file(path);
+  const auto text = read_file(path);
   if (!text) return std::unexpected(text.error());
   Key key{PEM_read_bio_PrivateKey(bytes_of(*text).get(), nullptr, &no_password, nullptr), &EVP_PKEY_free};
   ERR_clear_error();

@@ -44,7 +44,7 @@ constexpr std::array table{
     Row{"metrics", "core"},
     Row{"devices", "rpc async os admission core"},
     Row{"prekill", "api evict pods async os core"},
-    Row{"api", "events pods rpc async config os core"},
+    Row{"api", "events pods rpc async os core"},
     Row{"state", "events evict pods host os core"},
     Row{"events", "os core"},
     Row{"evict", "node pods cri kube async os core"},

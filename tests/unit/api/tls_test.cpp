@@ -58,6 +58,8 @@ TEST_CASE("a file that TLS cannot work with is named with its key") {
         "api.tcp.keyFile: " + key + ": holds no private key in PEM that can be read without a password");
   files.write("server.pem", files.issued.key);
   CHECK(files.error() == "api.tcp.certificateFile: " + certificate + ": holds no certificate in PEM");
+  files.write("server.pem", files.issued.certificate + std::string(std::size_t{1} << 20, '\n'));
+  CHECK(files.error() == "api.tcp.certificateFile: " + certificate + ": cannot be read: File too large");
   files.options.certificate_file = files.directory / "missing";
   CHECK(files.error() ==
         "api.tcp.certificateFile: " + (files.directory / "missing") + ": cannot be read: No such file or directory");
