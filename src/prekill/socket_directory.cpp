@@ -59,7 +59,7 @@ void SocketDirectory::look() {
   // First the watch: what comes after it is told.
   run(
       [found, queue = inotify_.duplicate(), path = options_.path] {
-        if (queue) found->watch = async::Inotify::add_to(*queue, path, socket_changes);
+        if (queue) found->watch = os::Inotify::add_to(*queue, path, socket_changes);
         found->sockets = list_sockets(path);
       },
       [this, found] { looked(*found); });
@@ -96,7 +96,7 @@ void SocketDirectory::say(const std::string& wrong) {
   wrong_ = wrong;
 }
 
-void SocketDirectory::on_event(const async::Inotify::Event& event) {
+void SocketDirectory::on_event(const os::Inotify::Event& event) {
   const bool has_ended = (event.mask & IN_IGNORED) != 0;
   const bool is_of_earlier_watch = event.watch >= 0 && event.watch != watch_ && !looking_;
   if (is_of_earlier_watch) return;

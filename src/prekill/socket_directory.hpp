@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "async/inotify.hpp"
 #include "async/side_thread.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "os/file_descriptor.hpp"
 #include "os/file_error.hpp"
+#include "os/inotify.hpp"
 #include "prekill/socket_list.hpp"
 
 namespace evictd::prekill {
@@ -30,7 +30,7 @@ struct SocketDirectoryOptions {
 
 /// Knows which sockets are in a directory, and connects to them, by a thread of its own: the reactor waits for no disk.
 /// It is told of changes by inotify. On the reactor; must be destroyed before the io_context.
-class SocketDirectory final : private async::Inotify::Listener {
+class SocketDirectory final : private os::Inotify::Listener {
  public:
   /// Begins to look. Throws std::system_error where no thread can be had.
   SocketDirectory(const boost::asio::any_io_executor& reactor, SocketDirectoryOptions options);
@@ -53,7 +53,7 @@ class SocketDirectory final : private async::Inotify::Listener {
     os::FileResult<SocketList> sockets;
   };
 
-  void on_event(const async::Inotify::Event& event) override;
+  void on_event(const os::Inotify::Event& event) override;
   void on_batch_end() override;
   void look();
   void looked(Found& found);
@@ -63,7 +63,7 @@ class SocketDirectory final : private async::Inotify::Listener {
 
   boost::asio::any_io_executor reactor_;
   SocketDirectoryOptions options_;
-  async::Inotify inotify_;
+  os::Inotify inotify_;
   boost::asio::steady_timer timer_;
   int watch_ = -1;
   bool changed_ = false;     // in this batch

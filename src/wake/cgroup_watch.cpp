@@ -129,7 +129,7 @@ void CgroupWatch::forget(int watch) {
   for (const auto& [name, below] : place.mapped().watches) forget(below);
 }
 
-void CgroupWatch::on_event(const async::Inotify::Event& event) {
+void CgroupWatch::on_event(const os::Inotify::Event& event) {
   if ((event.mask & IN_IGNORED) != 0) return;  // a watch was taken back
   changed_ = true;
   const auto place = places_.find(event.watch);

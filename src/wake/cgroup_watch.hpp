@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "async/inotify.hpp"
+#include "os/inotify.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
 
@@ -34,7 +34,7 @@ class CgroupListener {
 ///
 /// The watch of a cgroup that went is taken back: cgroupfs does not end it (seen on Linux 6.18), and how many a user
 /// has is limited.
-class CgroupWatch final : public Source, private async::Inotify::Listener {
+class CgroupWatch final : public Source, private os::Inotify::Listener {
  public:
   /// The listener must outlive this. Without inotify (EMFILE) it is never told: then pods are found by listing alone.
   CgroupWatch(const boost::asio::any_io_executor& reactor, Wakes& wakes, std::filesystem::path node,
@@ -58,7 +58,7 @@ class CgroupWatch final : public Source, private async::Inotify::Listener {
   void forget(int watch);
   [[nodiscard]] std::optional<int> watch(const std::filesystem::path& directory);
   [[nodiscard]] bool watch_above(const std::filesystem::path& directory);
-  void on_event(const async::Inotify::Event& event) override;
+  void on_event(const os::Inotify::Event& event) override;
   void on_batch_end() override;
   void tell();
 
@@ -66,7 +66,7 @@ class CgroupWatch final : public Source, private async::Inotify::Listener {
   std::filesystem::path node_;
   std::filesystem::path pods_;
   CgroupListener& listener_;
-  async::Inotify inotify_;
+  os::Inotify inotify_;
   std::map<std::filesystem::path, int> above_;     // watches: from the node's cgroup down to the pods'
   std::map<int, Place> places_;                    // by watch: the pods' cgroup and those of QoS classes
   std::vector<std::pair<int, std::string>> came_;  // since the last look: in which of these, and by what name

@@ -81,7 +81,7 @@ void DirectoryWatch::look() {
   looking_ = now;
   options_.worker->run(
       [queue, found, changes = changes_of(options_)] {
-        for (auto& [directory, watch] : *found) watch = async::Inotify::add_to(*queue, directory, changes);
+        for (auto& [directory, watch] : *found) watch = os::Inotify::add_to(*queue, directory, changes);
       },
       [this, found, alive = std::weak_ptr(alive_)] {
         if (!alive.expired()) looked(*found);
@@ -137,7 +137,7 @@ void DirectoryWatch::tell() {
 
 /// A directory that went, or has another name by now, is looked for at the next arm(). Where the queue was full
 /// anything may have changed. The end of a watch that is not wanted any more is no change.
-void DirectoryWatch::on_event(const async::Inotify::Event& event) {
+void DirectoryWatch::on_event(const os::Inotify::Event& event) {
   const bool overflow = (event.mask & IN_Q_OVERFLOW) != 0;
   const bool moved = (event.mask & IN_MOVE_SELF) != 0;
   const bool ended = moved || (event.mask & IN_IGNORED) != 0;

@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "async/inotify.hpp"
 #include "async/worker.hpp"
 #include "core/duration.hpp"
 #include "core/wake.hpp"
 #include "os/file_error.hpp"
+#include "os/inotify.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
 
@@ -41,7 +41,7 @@ struct DirectoryWatchOptions {
 
 /// Tells when something changes in a few directories, without what is below them, by inotify: those of the image file
 /// system, of configuration files, of manifests.
-class DirectoryWatch final : public Source, private async::Inotify::Listener {
+class DirectoryWatch final : public Source, private os::Inotify::Listener {
  public:
   using Directories = std::function<std::vector<std::filesystem::path>(const Arming&)>;
 
@@ -56,7 +56,7 @@ class DirectoryWatch final : public Source, private async::Inotify::Listener {
   [[nodiscard]] std::vector<SourceStatus> status() const override;
 
  private:
-  void on_event(const async::Inotify::Event& event) override;
+  void on_event(const os::Inotify::Event& event) override;
   void on_batch_end() override;
   void change();
   void tell();
@@ -70,7 +70,7 @@ class DirectoryWatch final : public Source, private async::Inotify::Listener {
   Notifier notifier_;
   Directories directories_;
   std::function<void()> on_change_;
-  async::Inotify inotify_;
+  os::Inotify inotify_;
   boost::asio::steady_timer timer_;
   std::optional<core::Instant> changed_since_;  // a change will be told once nothing has changed for `settle`
   bool open_ = false;

@@ -157,7 +157,7 @@ void InotifyTrees::forget(const std::function<bool(const std::string& uid)>& is_
   }
 }
 
-void InotifyTrees::on_event(const async::Inotify::Event& event) {
+void InotifyTrees::on_event(const os::Inotify::Event& event) {
   if ((event.mask & IN_Q_OVERFLOW) != 0) return lost_events();
   const auto owner = owners_.find(event.watch);
   if (owner == owners_.end()) return;

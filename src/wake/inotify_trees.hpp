@@ -9,8 +9,8 @@
 #include <set>
 #include <string>
 
-#include "async/inotify.hpp"
 #include "os/file_error.hpp"
+#include "os/inotify.hpp"
 #include "wake/source.hpp"
 #include "wake/tree_watch.hpp"
 
@@ -20,7 +20,7 @@ namespace evictd::wake {
 /// privileges, on any file system, as far as half of fs.inotify.max_user_watches goes: the other half is left to all
 /// other daemons of this user. Pods decide how many directories and files they have, and how deep: one with more than
 /// are looked at is watched in part, and what else it writes is seen when it is measured next (node.diskUsageInterval).
-class InotifyTrees final : public TreeWatch, private async::Inotify::Listener {
+class InotifyTrees final : public TreeWatch, private os::Inotify::Listener {
  public:
   /// `limit`: the file that says how many watches a user may have.
   InotifyTrees(const boost::asio::any_io_executor& reactor, OnChange on_change,
@@ -58,7 +58,7 @@ class InotifyTrees final : public TreeWatch, private async::Inotify::Listener {
                                               std::size_t& entries_left);
   static void lost_watch(Pod& pod, const std::string& directory);
   void forget(const std::function<bool(const std::string& uid)>& is_gone);
-  void on_event(const async::Inotify::Event& event) override;
+  void on_event(const os::Inotify::Event& event) override;
   void on_batch_end() override { report(); }
   void lost_events();
   void fall_behind(Pod& pod, const std::string& uid);
@@ -68,7 +68,7 @@ class InotifyTrees final : public TreeWatch, private async::Inotify::Listener {
   OnChange on_change_;
   std::filesystem::path limit_;
   std::size_t most_together_ = 0;  // watches of all pods, as of the last list
-  async::Inotify inotify_;
+  os::Inotify inotify_;
   std::map<std::string, Pod, std::less<>> pods_;  // by uid
   std::map<int, Watched> owners_;                 // by watch
   std::set<std::string> changed_;                 // of the batch

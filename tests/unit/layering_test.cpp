@@ -56,7 +56,7 @@ constexpr std::array table{
     Row{"kubelet", "config os core"},
     Row{"kube", "async config os admission core"},
     Row{"host", "async config os core"},
-    Row{"async", "os core"},
+    Row{"async", "core"},
     Row{"config", "admission core"},
     Row{"os", "core"},
     Row{"admission", "core"},

@@ -15,7 +15,7 @@
 #include "os/file_descriptor.hpp"
 #include "os/file_error.hpp"
 
-namespace evictd::async {
+namespace evictd::os {
 
 /// An inotify(7) queue, read on the reactor. Destroying it closes all watches.
 class Inotify {
@@ -45,32 +45,31 @@ class Inotify {
 
   /// EMFILE where there are no more inotify instances (fs.inotify.max_user_instances) or descriptors. To be called
   /// once.
-  [[nodiscard]] os::FileResult<void> open();
+  [[nodiscard]] FileResult<void> open();
 
   /// Watches a directory; one that is watched already keeps its number. ENOSPC: fs.inotify.max_user_watches is reached.
-  [[nodiscard]] os::FileResult<int> add(const std::filesystem::path& directory, std::uint32_t mask) {
+  [[nodiscard]] FileResult<int> add(const std::filesystem::path& directory, std::uint32_t mask) {
     return add(directory.c_str(), mask, directory.native());
   }
   /// The same for one that is open. `directory`: as errors name it.
-  [[nodiscard]] os::FileResult<int> add(const os::FileDescriptor& opened, std::uint32_t mask,
-                                        std::string_view directory);
+  [[nodiscard]] FileResult<int> add(const FileDescriptor& opened, std::uint32_t mask, std::string_view directory);
   void remove(int watch);
 
   /// The same queue once more, for a thread that adds watches where a disk may not answer. Null where there are no
   /// descriptors left.
-  [[nodiscard]] std::shared_ptr<const os::FileDescriptor> duplicate();
+  [[nodiscard]] std::shared_ptr<const FileDescriptor> duplicate();
   /// Adds a watch to such a duplicate. May block for ever.
-  [[nodiscard]] static os::FileResult<int> add_to(const os::FileDescriptor& queue,
-                                                  const std::filesystem::path& directory, std::uint32_t mask);
+  [[nodiscard]] static FileResult<int> add_to(const FileDescriptor& queue, const std::filesystem::path& directory,
+                                              std::uint32_t mask);
 
  private:
-  [[nodiscard]] os::FileResult<int> add(const char* path, std::uint32_t mask, std::string_view directory);
+  [[nodiscard]] FileResult<int> add(const char* path, std::uint32_t mask, std::string_view directory);
   void wait();
   void rest();
   void read_all();
   void tell(std::size_t size);
 
-  os::FileDescriptor queue_;
+  FileDescriptor queue_;
   boost::asio::posix::stream_descriptor waiting_;  // the same, while it is waited for
   boost::asio::steady_timer timer_;
   core::Duration pause_;
@@ -78,4 +77,4 @@ class Inotify {
   alignas(inotify_event) std::array<char, std::size_t{64} * 1024> buffer_{};
 };
 
-}  // namespace evictd::async
+}  // namespace evictd::os

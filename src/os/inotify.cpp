@@ -1,4 +1,4 @@
-#include "async/inotify.hpp"
+#include "os/inotify.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,20 +10,20 @@
 
 namespace asio = boost::asio;
 
-namespace evictd::async {
+namespace evictd::os {
 namespace {
 
 // What the kernel calls "Too many open files" and "No space left on device" is neither here.
 
-os::FileError open_error(int code) {
-  if (code != EMFILE) return os::system_error(code, "inotify");
+FileError open_error(int code) {
+  if (code != EMFILE) return system_error(code, "inotify");
   return {Error{"no more inotify instances or descriptors; raise fs.inotify.max_user_instances or the limit of open "
                 "files"},
           code};
 }
 
-os::FileError add_error(int code, std::string_view directory) {
-  if (code != ENOSPC) return os::system_error(code, directory);
+FileError add_error(int code, std::string_view directory) {
+  if (code != ENOSPC) return system_error(code, directory);
   return {Error{"no more inotify watches; raise fs.inotify.max_user_watches"}, code};
 }
 
@@ -36,34 +36,34 @@ Inotify::~Inotify() {
   if (waiting_.is_open()) waiting_.release();
 }
 
-os::FileResult<void> Inotify::open() {
-  os::FileDescriptor queue{inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
+FileResult<void> Inotify::open() {
+  FileDescriptor queue{inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
   if (!queue) return std::unexpected(open_error(errno));
   boost::system::error_code error;
   waiting_.assign(queue.get(), error);
-  if (error) return std::unexpected(os::system_error(error.value(), "epoll"));
+  if (error) return std::unexpected(system_error(error.value(), "epoll"));
   queue_ = std::move(queue);
   wait();
   return {};
 }
 
-os::FileResult<int> Inotify::add(const os::FileDescriptor& opened, std::uint32_t mask, std::string_view directory) {
+FileResult<int> Inotify::add(const FileDescriptor& opened, std::uint32_t mask, std::string_view directory) {
   return add(fmt::format("/proc/self/fd/{}", opened.get()).c_str(), mask, directory);
 }
 
-os::FileResult<int> Inotify::add(const char* path, std::uint32_t mask, std::string_view directory) {
+FileResult<int> Inotify::add(const char* path, std::uint32_t mask, std::string_view directory) {
   const int watch = inotify_add_watch(queue_.get(), path, mask | IN_ONLYDIR);
   if (watch < 0) return std::unexpected(add_error(errno, directory));
   return watch;
 }
 
-std::shared_ptr<const os::FileDescriptor> Inotify::duplicate() {
-  os::FileDescriptor copy{::fcntl(queue_.get(), F_DUPFD_CLOEXEC, 0)};
-  return copy ? std::make_shared<const os::FileDescriptor>(std::move(copy)) : nullptr;
+std::shared_ptr<const FileDescriptor> Inotify::duplicate() {
+  FileDescriptor copy{::fcntl(queue_.get(), F_DUPFD_CLOEXEC, 0)};
+  return copy ? std::make_shared<const FileDescriptor>(std::move(copy)) : nullptr;
 }
 
-os::FileResult<int> Inotify::add_to(const os::FileDescriptor& queue, const std::filesystem::path& directory,
-                                    std::uint32_t mask) {
+FileResult<int> Inotify::add_to(const FileDescriptor& queue, const std::filesystem::path& directory,
+                                std::uint32_t mask) {
   const int watch = inotify_add_watch(queue.get(), directory.c_str(), mask | IN_ONLYDIR);
   if (watch < 0) return std::unexpected(add_error(errno, directory.native()));
   return watch;
@@ -117,4 +117,4 @@ void Inotify::tell(std::size_t size) {
   }
 }
 
-}  // namespace evictd::async
+}  // namespace evictd::os

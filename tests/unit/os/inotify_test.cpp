@@ -1,4 +1,4 @@
-#include "async/inotify.hpp"
+#include "os/inotify.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 
 #include "fixture/tree.hpp"
 
-namespace evictd::async::inotify_test {
+namespace evictd::os::inotify_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -61,4 +61,4 @@ TEST_CASE("after the rest what came meanwhile is told") {
   CHECK(watched.events == 4);
 }
 
-}  // namespace evictd::async::inotify_test
+}  // namespace evictd::os::inotify_test
