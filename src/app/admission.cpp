@@ -13,9 +13,9 @@
 #include "config/kubelet_configuration.hpp"
 #include "core/error.hpp"
 #include "core/signal.hpp"
-#include "host/boot_id.hpp"
 #include "kube/node_mirror.hpp"
 #include "node/machine_topology.hpp"
+#include "os/boot_id.hpp"
 #include "os/log.hpp"
 
 namespace asio = boost::asio;
@@ -85,7 +85,7 @@ Result<PreparedAdmission> prepare_admission(const Configuration& configuration) 
       std::move(made->allocator),
       node::AllocationStore{configuration.no_allocation ? std::string{}  // it rests on policies that are left out
                                                         : config::state_files(configuration.agent).allocations,
-                            host::read_boot_id()});
+                            os::read_boot_id()});
   auto loaded = store->file.load(store->allocator);
   if (!loaded) return fail(loaded.error(), "stateDirectory");
   if (loaded->set_aside) os::log_warning("stateDirectory: {}", loaded->set_aside->message);

@@ -64,6 +64,7 @@
 #include "node/pod_directories.hpp"
 #include "node/pod_disk.hpp"
 #include "os/exit_code.hpp"
+#include "os/file_descriptor.hpp"
 #include "os/log.hpp"
 #include "pods/cri_pods.hpp"
 #include "pods/trust.hpp"
@@ -88,7 +89,8 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   agent::SteadyClock clock;
 
   // What an earlier evictd left, the history of events, and the thresholds to begin with.
-  auto found = state::FoundState::read(dry_run ? "" : config::runtime_files(settings).state, host.inherited);
+  auto found = state::FoundState::read(dry_run ? "" : config::runtime_files(settings).state,
+                                       os::FileDescriptor{host.inherited.take(state::stored_name)});
   EventHistory history{executor, settings, found.events()};
   auto& events = history.log();
   agent::Recorder recorder{events};

@@ -72,7 +72,7 @@ core::ShutdownProgress progress_in(const Contents& contents) {
 }  // namespace
 
 ShutdownFile::ShutdownFile(std::filesystem::path file, std::filesystem::path boot_id)
-    : file_{std::move(file)}, boot_{read_boot_id(boot_id)} {}
+    : file_{std::move(file)}, boot_{os::read_boot_id(boot_id)} {}
 
 ShutdownFile::Found ShutdownFile::load() const {
   std::error_code error;

@@ -5,7 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/shutdown_machine.hpp"
-#include "host/boot_id.hpp"
+#include "os/boot_id.hpp"
 
 namespace evictd::host {
 
@@ -20,7 +20,7 @@ class ShutdownFile {
   };
 
   /// `boot_id`: the file with the boot's id.
-  explicit ShutdownFile(std::filesystem::path file, std::filesystem::path boot_id = boot_id_file);
+  explicit ShutdownFile(std::filesystem::path file, std::filesystem::path boot_id = os::boot_id_file);
 
   /// A file of another boot is removed. One that cannot be understood is set aside as FILE.aside.
   [[nodiscard]] Found load() const;

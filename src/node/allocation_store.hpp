@@ -21,7 +21,7 @@ inline constexpr std::size_t largest_allocation_file = std::size_t{64} << 20;
 /// the disk: not for the reactor's thread.
 class AllocationStore {
  public:
-  /// An empty path keeps nothing. `boot` tells this boot from others (host::read_boot_id).
+  /// An empty path keeps nothing. `boot` tells this boot from others (os::read_boot_id).
   explicit AllocationStore(std::filesystem::path path, std::string boot = {})
       : path_{std::move(path)}, boot_{std::move(boot)} {}
 

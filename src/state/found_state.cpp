@@ -2,17 +2,15 @@
 
 #include <utility>
 
-#include "host/descriptor_store.hpp"
-#include "os/file_descriptor.hpp"
 #include "os/log.hpp"
 #include "state/restored_state.hpp"
 
 namespace evictd::state {
 
-FoundState FoundState::read(const std::string& path, host::InheritedDescriptors& inherited) {
+FoundState FoundState::read(const std::string& path, os::FileDescriptor inherited) {
   FoundState found{.path = path};
   if (path.empty()) return found;
-  auto opened = StateFile::open(path, os::FileDescriptor{inherited.take(stored_name)});
+  auto opened = StateFile::open(path, std::move(inherited));
   if (!opened) {
     os::log_warning("runtimeDirectory: {}: a restart will know nothing of evictions and timers",
                     opened.error().message);

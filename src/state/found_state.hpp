@@ -7,11 +7,8 @@
 
 #include "core/threshold_overlay.hpp"
 #include "events/event_log.hpp"
+#include "os/file_descriptor.hpp"
 #include "state/state_file.hpp"
-
-namespace evictd::host {
-class InheritedDescriptors;
-}
 
 namespace evictd::state {
 
@@ -21,7 +18,8 @@ inline constexpr std::string_view stored_name = "evictd-state";
 /// What an earlier evictd left (runtimeDirectory), read before anything else is made.
 struct FoundState {
   /// Without a path, or where the file cannot be used, which is warned of, nothing is found and nothing will be saved.
-  static FoundState read(const std::string& path, host::InheritedDescriptors& inherited);
+  /// `inherited`: what systemd keeps as `stored_name`, or none.
+  static FoundState read(const std::string& path, os::FileDescriptor inherited);
 
   /// The events that were not in the history yet.
   [[nodiscard]] events::RescuedEvents events();

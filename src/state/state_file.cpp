@@ -34,7 +34,7 @@ using Head = std::array<char, head_size>;
 std::string reason(int code) { return std::generic_category().message(code); }
 
 std::string boot_of(const std::filesystem::path& file) {
-  auto boot = host::read_boot_id(file);
+  auto boot = os::read_boot_id(file);
   boot.resize(boot_size, ' ');
   return boot;
 }

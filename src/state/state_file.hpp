@@ -10,7 +10,7 @@
 
 #include "core/error.hpp"
 #include "events/event_log.hpp"
-#include "host/boot_id.hpp"
+#include "os/boot_id.hpp"
 #include "os/file_descriptor.hpp"
 #include "os/saved_slots.hpp"
 
@@ -86,7 +86,7 @@ class StateFile {
   /// the file that an earlier evictd has left with systemd, for where the directory is removed between the two; or
   /// none.
   [[nodiscard]] static Result<Found> open(const std::filesystem::path& path, os::FileDescriptor inherited = {},
-                                          const std::filesystem::path& boot_id = host::boot_id_file);
+                                          const std::filesystem::path& boot_id = os::boot_id_file);
 
   /// The next one reads this. Error: it is too long for a slot, or cannot be written; what was stored before holds.
   [[nodiscard]] Result<void> store(std::string_view content);

@@ -45,7 +45,7 @@ constexpr std::array table{
     Row{"devices", "rpc async os admission core"},
     Row{"prekill", "api evict pods async os core"},
     Row{"api", "events pods rpc async os core"},
-    Row{"state", "events evict pods host os core"},
+    Row{"state", "events evict pods os core"},
     Row{"events", "os core"},
     Row{"evict", "node pods cri kube async os core"},
     Row{"wake", "node async os core"},

@@ -12,7 +12,6 @@
 #include "fixture/pods.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
-#include "host/descriptor_store.hpp"
 #include "state/found_state.hpp"
 
 namespace evictd::agent::restart_test {
@@ -23,13 +22,12 @@ using namespace std::chrono_literals;
 /// An evictd with a state file: it goes on where the one before it ended.
 struct Restarted {
   explicit Restarted(const std::filesystem::path& directory)
-      : found{state::FoundState::read((directory / "state").native(), inherited)}, live{found.live_thresholds()} {
+      : found{state::FoundState::read((directory / "state").native(), {})}, live{found.live_thresholds()} {
     restore(found.state, survivors(), loop.cgroups, loop.log, 30s, loop.clock.now());
     state.emplace(std::move(found), RestartState::Parts{.agent = survivors(), .live = live, .events = events});
   }
   Survivors survivors() { return {.decider = loop.decider, .evictions = loop.records, .conditions = loop.conditions}; }
 
-  host::InheritedDescriptors inherited;
   Loop loop;
   events::EventLog events{loop.reactor.get_executor()};
   state::FoundState found;
@@ -85,8 +83,7 @@ TEST_CASE("an eviction that began too long ago is left alone, and told as failed
     first.loop.wake();
     first.state->save();
   }
-  host::InheritedDescriptors inherited;
-  auto found = state::FoundState::read((tree.path("run") / "state").native(), inherited);
+  auto found = state::FoundState::read((tree.path("run") / "state").native(), {});
   Loop later;
   later.steps.clear();
   restore(found.state, {.decider = later.decider, .evictions = later.records, .conditions = later.conditions},
@@ -109,8 +106,7 @@ TEST_CASE("after a long absence what was short before it is not taken to have be
   }
   for (const auto& [absence, known] : {std::pair{4min, 1UZ}, std::pair{6min, 0UZ}}) {
     CAPTURE(absence.count());
-    host::InheritedDescriptors inherited;
-    auto found = state::FoundState::read((tree.path("run") / "state").native(), inherited);
+    auto found = state::FoundState::read((tree.path("run") / "state").native(), {});
     Loop later;
     restore(found.state, {.decider = later.decider, .evictions = later.records, .conditions = later.conditions},
             later.cgroups, later.log, 30s, end + absence);
@@ -143,8 +139,7 @@ TEST_CASE("the disks' layout of an earlier evictd holds only until they are know
 }
 
 TEST_CASE("without a file nothing is found, and nothing is saved") {
-  host::InheritedDescriptors inherited;
-  auto found = state::FoundState::read("", inherited);
+  auto found = state::FoundState::read("", {});
   CHECK_FALSE(found.file);
   CHECK(found.events().events.empty());
   CHECK(found.live_thresholds().empty());

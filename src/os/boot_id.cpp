@@ -1,8 +1,8 @@
-#include "host/boot_id.hpp"
+#include "os/boot_id.hpp"
 
 #include <fstream>
 
-namespace evictd::host {
+namespace evictd::os {
 
 std::string read_boot_id(const std::filesystem::path& file) {
   std::ifstream in(file);
@@ -11,4 +11,4 @@ std::string read_boot_id(const std::filesystem::path& file) {
   return line;
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::os
