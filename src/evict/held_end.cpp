@@ -199,8 +199,11 @@ std::shared_ptr<HeldEnd::Stopping> HeldEnd::stop(const Subject& subject) const {
 std::shared_ptr<HeldEnd::Asking> HeldEnd::ask(const std::shared_ptr<Subject>& subject) const {
   const auto until = os::now() + options_.time.hooks;
   auto asking = std::make_shared<Asking>();
-  KillIntent intent{
-      .pod = subject->pod, .id = subject->shortage.intent, .message = subject->shortage.message, .until = until};
+  KillIntent intent{.pod = subject->pod->pod,
+                    .cgroup = subject->pod->cgroup,
+                    .id = subject->shortage.intent,
+                    .message = subject->shortage.message,
+                    .until = until};
   auto answered = [asking, subject](std::exception_ptr thrown, std::vector<HookAnswer> answers) {
     asking->done = true;
     if (!thrown && !asking->over) subject->report(HooksAsked{std::move(answers)});

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/duration.hpp"
-#include "pods/runtime_pod.hpp"
+#include "core/pod.hpp"
 
 namespace evictd::evict {
 
@@ -18,7 +18,8 @@ struct HookAnswer {
 
 /// Why a pod is about to be killed, for whoever is asked before it.
 struct KillIntent {
-  pods::RuntimePodPtr pod;
+  core::PodPtr pod;
+  std::string cgroup;    ///< its own, below the root of the hierarchy: a pod without one is not held
   std::uint64_t id = 0;  ///< of its EVICTION_INTENDED event; 0: unknown
   std::string message;   ///< one line: what is short, and why this pod
   core::Instant until;   ///< nobody is waited for any longer

@@ -16,7 +16,6 @@
 
 #include "core/printable.hpp"
 #include "os/now.hpp"
-#include "pods/runtime_pod.hpp"
 #include "prekill/varlink_call.hpp"
 
 namespace asio = boost::asio;
@@ -46,7 +45,7 @@ google::protobuf::Timestamp by_wall_clock(core::Instant time) {
 std::shared_ptr<const v1::PreKillIntent> message_of(const evict::KillIntent& intent) {
   auto message = std::make_shared<v1::PreKillIntent>();
   message->set_eviction_id(intent.id);
-  const auto& pod = *intent.pod->pod;
+  const auto& pod = *intent.pod;
   message->mutable_pod()->set_namespace_(bounded_text(pod.name_space));
   message->mutable_pod()->set_name(bounded_text(pod.name));
   message->mutable_pod()->set_uid(bounded_text(pod.uid));
@@ -54,7 +53,7 @@ std::shared_ptr<const v1::PreKillIntent> message_of(const evict::KillIntent& int
   *message->mutable_deadline() = by_wall_clock(intent.until);
   message->set_deadline_monotonic_ns(intent.until.time_since_epoch().count());
   // As it is, or not at all: something like it may be another one's.
-  if (const auto& cgroup = intent.pod->cgroup; core::printable(cgroup) == cgroup) message->set_cgroup(cgroup);
+  if (const auto& cgroup = intent.cgroup; core::printable(cgroup) == cgroup) message->set_cgroup(cgroup);
   return message;
 }
 

@@ -8,7 +8,6 @@
 #include "async/wait_all.hpp"
 #include "core/printable.hpp"
 #include "os/now.hpp"
-#include "pods/runtime_pod.hpp"
 #include "prekill/varlink_call.hpp"
 
 namespace asio = boost::asio;
@@ -16,23 +15,13 @@ namespace asio = boost::asio;
 namespace evictd::prekill {
 namespace {
 
-std::vector<std::string> cgroups_to_tell(const pods::RuntimePod& pod) {
-  if (!pod.cgroup.empty()) return {pod.cgroup};
-  std::vector<std::string> cgroups;
-  for (const auto& container : pod.containers)
-    if (container.state == pods::ContainerState::Running && !container.cgroup.empty())
-      cgroups.push_back(container.cgroup);
-  return cgroups;
-}
-
 evict::HookAnswer answer_of_socket(const std::string& name, std::string outcome, core::Instant asked) {
   return {.hook = core::printable(name), .outcome = std::move(outcome), .took = os::now() - asked};
 }
 
-asio::awaitable<evict::HookAnswer> ask_socket(std::string name, os::FileDescriptor connection,
-                                              std::vector<std::string> cgroups, core::Instant asked,
-                                              core::Instant until) {
-  auto outcome = co_await notify_hook(std::move(connection), std::move(cgroups), until);
+asio::awaitable<evict::HookAnswer> ask_socket(std::string name, os::FileDescriptor connection, std::string cgroup,
+                                              core::Instant asked, core::Instant until) {
+  auto outcome = co_await notify_hook(std::move(connection), std::move(cgroup), until);
   co_return answer_of_socket(name, std::move(outcome), asked);
 }
 
@@ -41,13 +30,8 @@ asio::awaitable<evict::HookAnswer> ask_socket(std::string name, os::FileDescript
 asio::awaitable<std::vector<evict::HookAnswer>> SocketHooks::ask(evict::KillIntent intent) {
   const auto asked = os::now();
   const auto names = directory_.names();
-  const auto cgroups = cgroups_to_tell(*intent.pod);
   std::vector<evict::HookAnswer> answers;
   if (names.empty()) co_return answers;
-  if (cgroups.empty()) {
-    for (const auto& name : names) answers.push_back(answer_of_socket(name, "no cgroup of the pod is known", asked));
-    co_return answers;
-  }
   auto connections = co_await directory_.connect(names, intent.until);
   if (!connections) {
     for (const auto& name : names) answers.push_back(answer_of_socket(name, outcome_late, asked));
@@ -57,7 +41,7 @@ asio::awaitable<std::vector<evict::HookAnswer>> SocketHooks::ask(evict::KillInte
   for (std::size_t i = 0; i < names.size(); ++i) {
     auto& connection = (*connections)[i];
     if (connection)
-      under_way.push_back(ask_socket(names[i], *std::move(connection), cgroups, asked, intent.until));
+      under_way.push_back(ask_socket(names[i], *std::move(connection), intent.cgroup, asked, intent.until));
     else
       answers.push_back(answer_of_socket(names[i], connection.error().message, asked));
   }

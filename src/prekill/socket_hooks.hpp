@@ -10,9 +10,6 @@ namespace evictd::prekill {
 
 /// Asks the hooks of systemd-oomd (systemd 260): those that listen at Varlink sockets in a directory. On the reactor;
 /// must be destroyed before the io_context.
-///
-/// A hook hears of the pod's own cgroup, or where the pod has none to itself of those of its containers that run, one
-/// after the other.
 class SocketHooks final : public evict::KillHooks {
  public:
   SocketHooks(const boost::asio::any_io_executor& reactor, SocketDirectoryOptions options)

@@ -30,7 +30,7 @@ struct HookTalk {
   explicit HookTalk(const asio::any_io_executor& reactor) : socket{reactor} {}
 
   asio::local::stream_protocol::socket socket;
-  std::vector<std::string> cgroups;
+  std::string cgroup;
   std::string outcome = outcome_late;
 };
 
@@ -40,8 +40,9 @@ std::string in_words(const boost::system::error_code& error) {
   return core::printable(error.message());
 }
 
-/// The next answer, or why there is none.
-asio::awaitable<Result<std::string>> read_answer(HookTalk& talk, VarlinkReader& reader) {
+/// The answer, or why there is none.
+asio::awaitable<Result<std::string>> read_answer(HookTalk& talk) {
+  VarlinkReader reader;
   std::array<char, 4096> piece{};
   for (;;) {
     auto answer = reader.next();
@@ -54,23 +55,20 @@ asio::awaitable<Result<std::string>> read_answer(HookTalk& talk, VarlinkReader& 
   }
 }
 
-asio::awaitable<std::string> talk_about_all(HookTalk& talk) {
-  VarlinkReader reader;
-  for (const auto& cgroup : talk.cgroups) {
-    const auto call = notify_call(cgroup);
-    if (!call) co_return call.error().message;
-    const auto bytes = asio::buffer(*call);
-    const auto [error, size] = co_await asio::async_write(talk.socket, bytes, asio::as_tuple(asio::use_awaitable));
-    if (error) co_return in_words(error);
-    const auto answer = co_await read_answer(talk, reader);
-    if (!answer) co_return answer.error().message;
-    if (const auto said = read_notify_answer(*answer); !said) co_return said.error().message;
-  }
+asio::awaitable<std::string> call_and_answer(HookTalk& talk) {
+  const auto call = notify_call(talk.cgroup);
+  if (!call) co_return call.error().message;
+  const auto bytes = asio::buffer(*call);
+  const auto [error, size] = co_await asio::async_write(talk.socket, bytes, asio::as_tuple(asio::use_awaitable));
+  if (error) co_return in_words(error);
+  const auto answer = co_await read_answer(talk);
+  if (!answer) co_return answer.error().message;
+  if (const auto said = read_notify_answer(*answer); !said) co_return said.error().message;
   co_return outcome_done;
 }
 
 asio::awaitable<void> talk_to_hook(std::shared_ptr<HookTalk> talk) {
-  auto outcome = co_await talk_about_all(*talk);
+  auto outcome = co_await call_and_answer(*talk);
   talk->outcome = std::move(outcome);
 }
 
@@ -82,11 +80,10 @@ asio::awaitable<void> wait_until(core::Instant until) {
 
 }  // namespace
 
-asio::awaitable<std::string> notify_hook(os::FileDescriptor connection, std::vector<std::string> cgroups,
-                                         core::Instant until) {
+asio::awaitable<std::string> notify_hook(os::FileDescriptor connection, std::string cgroup, core::Instant until) {
   const auto reactor = co_await asio::this_coro::executor;
   const auto talk = std::make_shared<HookTalk>(reactor);
-  talk->cgroups = std::move(cgroups);
+  talk->cgroup = std::move(cgroup);
   boost::system::error_code error;
   talk->socket.assign(asio::local::stream_protocol{}, connection.get(), error);
   if (error) co_return core::printable(error.message());

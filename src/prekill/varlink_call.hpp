@@ -1,7 +1,6 @@
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <string>
-#include <vector>
 
 #include "core/duration.hpp"
 #include "os/file_descriptor.hpp"
@@ -12,12 +11,12 @@ namespace evictd::prekill {
 inline constexpr auto outcome_done = "done";
 inline constexpr auto outcome_late = "no answer in time";
 
-/// Tells a hook of the cgroups that are about to be killed, one after the other over one connection, and waits for its
-/// answer to each, until `until`. Yields what came of it: one of the two above, or what went wrong, one printable line.
-/// Whatever the hook sends or does not send costs no more than that time, and 64 KiB. May be cancelled. On the reactor.
+/// Tells a hook of the cgroup that is about to be killed and waits for its answer, until `until`. Yields what came of
+/// it: one of the two above, or what went wrong, one printable line. Whatever the hook sends or does not send costs no
+/// more than that time, and 64 KiB. May be cancelled. On the reactor.
 ///
 /// `connection`: a stream socket that does not block; it is closed at the end.
-[[nodiscard]] boost::asio::awaitable<std::string> notify_hook(os::FileDescriptor connection,
-                                                              std::vector<std::string> cgroups, core::Instant until);
+[[nodiscard]] boost::asio::awaitable<std::string> notify_hook(os::FileDescriptor connection, std::string cgroup,
+                                                              core::Instant until);
 
 }  // namespace evictd::prekill

@@ -78,6 +78,7 @@ struct FakeHooks final : KillHooks {
   [[nodiscard]] bool has_any() const override { return any; }
   asio::awaitable<std::vector<HookAnswer>> ask(KillIntent intent) override {
     asked.push_back(intent.message);
+    told = std::move(intent);
     const Open counted{open};
     asio::steady_timer timer{co_await asio::this_coro::executor};
     while (!answers) {
@@ -92,6 +93,7 @@ struct FakeHooks final : KillHooks {
   bool answers = true;
   int open = 0;
   Lines asked{};
+  KillIntent told{};  // the last one
 };
 
 std::string describe(const Progress& progress) {
@@ -296,6 +298,9 @@ TEST_CASE("without a brake the pod is frozen while others are asked, and is told
   CHECK(scene.finish() == "frozen, killed");
   CHECK(scene.told == Lines{"frozen, held", "asked", "frozen, killed"});
   CHECK(scene.hooks.asked == Lines{"short"});
+  CHECK(scene.hooks.told.pod->uid == "a");
+  CHECK(scene.hooks.told.cgroup == "/kubepods/poda");
+  CHECK(scene.hooks.told.id == 7);
   CHECK(scene.holder.lines == Lines{"freeze a", "let go a"});
   CHECK(scene.runtime.calls("StopContainer") == 0);
 }

@@ -109,11 +109,9 @@ TEST_CASE("what a pod is called cannot write more than a line of text") {
   Asking asking;
   const auto agent = asking.add("dumper", asking.answers());
   auto of = intent(test::patience, "/kubepods/\xff");
-  auto runs = *of.pod;
-  auto pod = *runs.pod;
+  auto pod = *of.pod;
   pod.name = "a\n\xff" + std::string(10'000, 'x');
-  runs.pod = std::make_shared<const core::Pod>(std::move(pod));
-  of.pod = std::make_shared<const pods::RuntimePod>(std::move(runs));
+  of.pod = std::make_shared<const core::Pod>(std::move(pod));
   CHECK(asking.ask(of) == Outcomes{{"dumper", "done"}});
   CHECK(agent->told.front()->pod().name().starts_with("a\\n\\xff"));
   CHECK(agent->told.front()->pod().name().size() <= 1024);

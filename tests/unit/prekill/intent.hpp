@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "core/pod.hpp"
 #include "evict/kill_hooks.hpp"
 #include "os/now.hpp"
-#include "pods/runtime_pod.hpp"
 
 namespace evictd::test {
 
@@ -18,15 +18,11 @@ inline evict::KillIntent intent(std::chrono::milliseconds time, std::string cgro
   pod.name_space = "default";
   pod.name = "web";
   pod.uid = "u1";
-  pods::RuntimePod runs;
-  runs.pod = std::make_shared<const core::Pod>(std::move(pod));
-  runs.cgroup = std::move(cgroup);
-  evict::KillIntent intent;
-  intent.pod = std::make_shared<const pods::RuntimePod>(std::move(runs));
-  intent.id = id;
-  intent.message = "memory is short";
-  intent.until = os::now() + time;
-  return intent;
+  return {.pod = std::make_shared<const core::Pod>(std::move(pod)),
+          .cgroup = std::move(cgroup),
+          .id = id,
+          .message = "memory is short",
+          .until = os::now() + time};
 }
 
 }  // namespace evictd::test

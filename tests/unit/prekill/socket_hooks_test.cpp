@@ -65,23 +65,6 @@ TEST_CASE("a hook hears of the pod's cgroup, and what it answers is told") {
                             R"({"method":"io.systemd.oom.Prekill.Notify","parameters":{"cgroup":"/kubepods/pod1"}})"});
 }
 
-TEST_CASE("a pod without a cgroup of its own is told by those of its containers that run") {
-  Asking asking;
-  const FakeHook hook{asking.directory / "hook", hook_does::done};
-  auto of = intent(test::patience, "");
-  CHECK(asking.ask(of) == Outcomes{{"hook", "no cgroup of the pod is known"}});
-  auto pod = *of.pod;
-  pod.containers.push_back({.id = "1", .name = "a", .state = pods::ContainerState::Running, .cgroup = "/one"});
-  pod.containers.push_back({.id = "2", .name = "b", .state = pods::ContainerState::Exited, .cgroup = "/two"});
-  pod.containers.push_back({.id = "3", .name = "c", .state = pods::ContainerState::Running, .cgroup = "/three"});
-  of.pod = std::make_shared<const pods::RuntimePod>(std::move(pod));
-  CHECK(asking.ask(of) == Outcomes{{"hook", "done"}});
-  const auto calls = hook.calls();
-  REQUIRE(calls.size() == 2);
-  CHECK(calls[0].find("\"/one\"") != std::string::npos);
-  CHECK(calls[1].find("\"/three\"") != std::string::npos);
-}
-
 TEST_CASE("hooks that hang, lie, die, pour and trickle cost the time and no more, and the others' answers stand") {
   Asking asking;
   const auto at = [&](const char* name) { return asking.directory / name; };
