@@ -51,16 +51,16 @@ ResourceList allocatable(const OwnNodeFacts& facts) {
 
 }  // namespace
 
-Node own_node(const OwnNodeFacts& facts) {
+core::Node own_node(const OwnNodeFacts& facts) {
   const std::string architecture = facts.architecture.empty() ? std::string(built_for()) : facts.architecture;
-  Node node{.name = facts.name,
-            .labels = {{"beta.kubernetes.io/arch", architecture},
-                       {"beta.kubernetes.io/os", "linux"},
-                       {"kubernetes.io/arch", architecture},
-                       {"kubernetes.io/hostname", facts.name},
-                       {"kubernetes.io/os", "linux"}},
-            .taints = facts.taints,
-            .allocatable = allocatable(facts)};
+  core::Node node{.name = facts.name,
+                  .labels = {{"beta.kubernetes.io/arch", architecture},
+                             {"beta.kubernetes.io/os", "linux"},
+                             {"kubernetes.io/arch", architecture},
+                             {"kubernetes.io/hostname", facts.name},
+                             {"kubernetes.io/os", "linux"}},
+                  .taints = facts.taints,
+                  .allocatable = allocatable(facts)};
   for (const auto& [key, value] : facts.labels) node.labels.insert_or_assign(key, value);
   return node;
 }

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "admission/device.hpp"
-#include "admission/node_snapshot.hpp"
-#include "admission/taint.hpp"
+#include "core/node.hpp"
 #include "core/pod.hpp"
 #include "core/threshold.hpp"
 
@@ -24,12 +23,12 @@ struct OwnNodeFacts {
   std::int64_t max_pods = 110;
   std::vector<Device> devices{};
   std::map<std::string, std::string, std::less<>> labels{};  ///< beside those that every node has, which they replace
-  std::vector<Taint> taints{};
+  std::vector<core::Taint> taints{};
 };
 
 /// The node as a kubelet would describe it to an API server. Allocatable is the capacity without what is reserved and
 /// without what the hard eviction thresholds keep free, never below 0; huge pages are no ordinary memory. (kubelet:
 /// MachineInfo, GetNodeAllocatableReservation)
-[[nodiscard]] Node own_node(const OwnNodeFacts& facts);
+[[nodiscard]] core::Node own_node(const OwnNodeFacts& facts);
 
 }  // namespace evictd::admission

@@ -13,6 +13,7 @@
 #include "admission/preemption.hpp"
 #include "admission/resource_fit.hpp"
 #include "admission/taint.hpp"
+#include "core/node.hpp"
 #include "core/pod.hpp"
 
 namespace evictd::admission {
@@ -41,7 +42,7 @@ Verdict failed_predicate(const std::string& name, const std::string& description
 }
 
 /// Where no preemption would help.
-std::optional<Verdict> wrong_system(const core::Pod& pod, const Node& node) {
+std::optional<Verdict> wrong_system(const core::Pod& pod, const core::Node& node) {
   if (const auto label = pod.labels.find(os_label); label != pod.labels.end() && label->second != own_os)
     return Verdict::reject("PodOSSelectorNodeLabelDoesNotMatch",
                            "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
@@ -59,12 +60,12 @@ Labels effective_labels(Labels labels) {
   return labels;
 }
 
-bool tolerates_all(const core::Pod& pod, const std::vector<Taint>& taints) {
-  return std::ranges::all_of(taints,
-                             [&](const Taint& taint) { return taint.effect != "NoExecute" || tolerates(pod, taint); });
+bool tolerates_all(const core::Pod& pod, const std::vector<core::Taint>& taints) {
+  return std::ranges::all_of(
+      taints, [&](const core::Taint& taint) { return taint.effect != "NoExecute" || tolerates(pod, taint); });
 }
 
-Findings findings(const Attributes& attributes, const Node& node) {
+Findings findings(const Attributes& attributes, const core::Node& node) {
   const auto pod = without_missing_extended_resources(attributes.pod, node.allocatable);
   Findings found{.resources = insufficient_resources(pod, attributes.other_pods, node.allocatable)};
   if (!matches_node(pod, node.name, effective_labels(node.labels)))

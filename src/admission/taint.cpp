@@ -5,7 +5,7 @@
 namespace evictd::admission {
 namespace {
 
-bool covers(const core::Toleration& toleration, const Taint& taint) {
+bool covers(const core::Toleration& toleration, const core::Taint& taint) {
   const bool exists = toleration.op == "Exists";
   const bool equal = toleration.op.empty() || toleration.op == "Equal";
   if (!toleration.effect.empty() && toleration.effect != taint.effect) return false;
@@ -15,7 +15,7 @@ bool covers(const core::Toleration& toleration, const Taint& taint) {
 
 }  // namespace
 
-bool tolerates(const core::Pod& pod, const Taint& taint) {
+bool tolerates(const core::Pod& pod, const core::Taint& taint) {
   return std::ranges::any_of(pod.tolerations,
                              [&](const core::Toleration& toleration) { return covers(toleration, taint); });
 }

@@ -32,7 +32,7 @@ admission::NodeSnapshot NodeFacts::snapshot(std::optional<std::int64_t> disk_cap
   return snapshot;
 }
 
-admission::Node NodeFacts::described_by_itself(std::optional<std::int64_t> disk_capacity) const {
+core::Node NodeFacts::described_by_itself(std::optional<std::int64_t> disk_capacity) const {
   const auto& agent = configuration_.agent;
   const auto& kubelet = configuration_.kubelet;
   core::ResourceList capacity{{"cpu", core::Quantity::count(::sysconf(_SC_NPROCESSORS_ONLN))},

@@ -4,6 +4,7 @@
 
 #include "admission/node_snapshot.hpp"
 #include "app/configuration.hpp"
+#include "core/node.hpp"
 
 namespace evictd::kube {
 class NodeMirror;
@@ -23,7 +24,7 @@ class NodeFacts {
   [[nodiscard]] admission::NodeSnapshot snapshot(std::optional<std::int64_t> disk_capacity) const;
 
  private:
-  [[nodiscard]] admission::Node described_by_itself(std::optional<std::int64_t> disk_capacity) const;
+  [[nodiscard]] core::Node described_by_itself(std::optional<std::int64_t> disk_capacity) const;
 
   const Configuration& configuration_;
   std::int64_t memory_capacity_;

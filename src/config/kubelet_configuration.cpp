@@ -85,8 +85,8 @@ Result<void> read_image_age(const Value& value, core::Duration& target) {
   return {};
 }
 
-Result<void> read_taint(const Value& value, admission::Taint& target) {
-  using T = admission::Taint;
+Result<void> read_taint(const Value& value, core::Taint& target) {
+  using T = core::Taint;
   static constexpr Field<T> fields[]{{"key", into<&T::key>}, {"value", into<&T::value>}, {"effect", into<&T::effect>}};
   // timeAdded is the API server's.
   return read_fields(value, target, fields, UnknownKeys::pass_over);
@@ -160,7 +160,7 @@ constexpr KubeletField kubelet_fields[]{
     row<&K::kernel_memcg_notification>("kernelMemcgNotification", eviction),
     row<&K::image_minimum_gc_age, read_image_age>("imageMinimumGCAge"),
     row<&K::allowed_unsafe_sysctls, read_list<read_sysctl, std::string>>("allowedUnsafeSysctls"),
-    row<&K::register_with_taints, read_list<read_taint, admission::Taint>>("registerWithTaints"),
+    row<&K::register_with_taints, read_list<read_taint, core::Taint>>("registerWithTaints"),
     row<&K::shutdown_grace_period>("shutdownGracePeriod"),
     row<&K::shutdown_grace_period_critical_pods>("shutdownGracePeriodCriticalPods"),
     row<&K::shutdown_grace_period_by_pod_priority, read_list<read_grace_period, PriorityGracePeriod>>(

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "admission/taint.hpp"
 #include "config/yaml.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/eviction_settings.hpp"
+#include "core/node.hpp"
 #include "core/pod.hpp"
 
 namespace evictd::config {
@@ -46,7 +46,7 @@ struct KubeletConfiguration {
   core::Duration image_minimum_gc_age = std::chrono::minutes(2);
 
   std::vector<std::string> allowed_unsafe_sysctls;
-  std::vector<admission::Taint> register_with_taints;
+  std::vector<core::Taint> register_with_taints;
 
   core::Duration shutdown_grace_period{};  ///< 0: no graceful shutdown
   core::Duration shutdown_grace_period_critical_pods{};

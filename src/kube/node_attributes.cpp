@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "admission/taint.hpp"
 #include "core/pod.hpp"
 #include "core/quantity.hpp"
 #include "kube/json_access.hpp"
@@ -27,8 +26,8 @@ Result<core::ResourceList> amounts(const json::object& object) {
   return list;
 }
 
-std::vector<admission::Taint> taints(const json::array& array) {
-  std::vector<admission::Taint> list;
+std::vector<core::Taint> taints(const json::array& array) {
+  std::vector<core::Taint> list;
   for (const auto& taint : array)
     list.push_back(
         {.key = text_at(taint, "/key"), .value = text_at(taint, "/value"), .effect = text_at(taint, "/effect")});
@@ -37,11 +36,11 @@ std::vector<admission::Taint> taints(const json::array& array) {
 
 }  // namespace
 
-Result<admission::Node> parse_node_attributes(std::string_view body) {
+Result<core::Node> parse_node_attributes(std::string_view body) {
   const auto parsed = parse_document(body, "the node read from the API server");
   if (!parsed) return std::unexpected(parsed.error());
   const auto& document = *parsed;
-  admission::Node node{.name = text_at(document, "/metadata/name")};
+  core::Node node{.name = text_at(document, "/metadata/name")};
   if (node.name.empty()) return fail("the node read from the API server has no name");
   if (const auto* labels = object_at(document, "/metadata/labels"))
     for (const auto& [key, value] : *labels) node.labels.emplace(key, text_of(value));

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "admission/node_snapshot.hpp"
 #include "core/error.hpp"
+#include "core/node.hpp"
 #include "kube/reflector.hpp"
 
 namespace evictd::kube {
@@ -22,7 +22,7 @@ class NodeMirror final : private ReflectorListener {
   void stop() { reflector_.stop(); }
 
   /// Absent: never heard of, or deleted.
-  [[nodiscard]] const std::optional<admission::Node>& node() const { return node_; }
+  [[nodiscard]] const std::optional<core::Node>& node() const { return node_; }
   /// Why the object that was heard of last is no node, which is also logged; absent: it is one.
   [[nodiscard]] const std::optional<Error>& unreadable() const { return unreadable_; }
 
@@ -31,7 +31,7 @@ class NodeMirror final : private ReflectorListener {
   void upserted(std::string object) override;
   void deleted(std::string object) override;
 
-  std::optional<admission::Node> node_;
+  std::optional<core::Node> node_;
   std::optional<Error> unreadable_;
   Reflector reflector_;
 };

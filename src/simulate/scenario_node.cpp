@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "admission/resource_fit.hpp"
-#include "admission/taint.hpp"
 #include "config/fields.hpp"
 #include "config/key_kinds.hpp"
 #include "config/node_inventory.hpp"
@@ -30,8 +29,8 @@ constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
 Result<void> read_dedicated(const Value& value, N& node) { return config::read(value, node.layout.dedicated_imagefs); }
 Result<void> read_split(const Value& value, N& node) { return config::read(value, node.layout.split); }
 
-Result<void> read_taint(const Value& value, admission::Taint& target) {
-  using T = admission::Taint;
+Result<void> read_taint(const Value& value, core::Taint& target) {
+  using T = core::Taint;
   static constexpr Field<T> fields[]{{"key", into<&T::key>}, {"value", into<&T::value>}, {"effect", into<&T::effect>}};
   return read_fields(value, target, fields, UnknownKeys::reject);
 }
@@ -82,7 +81,7 @@ Result<ScenarioNode> read_scenario_node(const Value& value) {
                                      {"splitContainerImageFs", read_split},
                                      {"name", into<&N::name>},
                                      {"labels", into<&N::labels>},
-                                     {"taints", into<&N::taints, config::read_list<read_taint, admission::Taint>>},
+                                     {"taints", into<&N::taints, config::read_list<read_taint, core::Taint>>},
                                      {"allocatable", into<&N::allocatable, read_allocatable>},
                                      {"kernelVersion", into<&N::kernel_version>},
                                      {"supplementalGroupsPolicy", into<&N::supplemental_groups_policy>},
@@ -107,12 +106,12 @@ core::Pod judgeable(core::Pod pod, const ScenarioNode& node) {
 }
 
 admission::NodeSnapshot snapshot_for(const core::Pod& pod, const ScenarioNode& node, std::int64_t max_pods) {
-  admission::Node described{.name = node.name,
-                            .labels = node.labels.value_or(ScenarioNode::Labels{}),
-                            .taints = node.taints,
-                            .allocatable = allocatable_for(pod, node, max_pods),
-                            .supplemental_groups_policy = node.supplemental_groups_policy,
-                            .declared_features = {node.declared_features.begin(), node.declared_features.end()}};
+  core::Node described{.name = node.name,
+                       .labels = node.labels.value_or(ScenarioNode::Labels{}),
+                       .taints = node.taints,
+                       .allocatable = allocatable_for(pod, node, max_pods),
+                       .supplemental_groups_policy = node.supplemental_groups_policy,
+                       .declared_features = {node.declared_features.begin(), node.declared_features.end()}};
   return {.node = std::move(described),
           .kernel_version = node.kernel_version.value_or(std::string(new_kernel)),
           .app_armor = {.enabled = node.app_armor},

@@ -8,10 +8,10 @@
 #include "admission/allocation/machine_topology.hpp"
 #include "admission/device.hpp"
 #include "admission/node_snapshot.hpp"
-#include "admission/taint.hpp"
 #include "config/yaml.hpp"
 #include "core/error.hpp"
 #include "core/filesystem_layout.hpp"
+#include "core/node.hpp"
 #include "core/pod.hpp"
 
 namespace evictd::simulate {
@@ -25,7 +25,7 @@ struct ScenarioNode {
   core::FilesystemLayout layout{};
   std::string name{};                           ///< "": unsaid
   std::optional<Labels> labels{};               ///< absent: unsaid
-  std::vector<admission::Taint> taints{};       ///< unsaid: none
+  std::vector<core::Taint> taints{};            ///< unsaid: none
   core::ResourceList allocatable{};             ///< what is unsaid is not in it
   std::optional<std::string> kernel_version{};  ///< absent: unsaid; "": unknown to the node itself
   bool supplemental_groups_policy = true;

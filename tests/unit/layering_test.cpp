@@ -54,7 +54,7 @@ constexpr std::array table{
     Row{"cri", "rpc async core"},
     Row{"rpc", "async os core"},
     Row{"kubelet", "config os core"},
-    Row{"kube", "async config os admission core"},
+    Row{"kube", "async config os core"},
     Row{"host", "async config os core"},
     Row{"async", "core"},
     Row{"config", "admission core"},

@@ -73,7 +73,7 @@ TEST_CASE("about a resize one more handler is asked, first, and what is not infe
                                                                         "shutdown"});
   const auto grown = fixture::pod("a", {fixture::container("main", {{"cpu", "2"}})});
   const auto others = fixture::pods({fixture::pod("b", {fixture::container("main", {{"cpu", "500m"}})})});
-  NodeSnapshot node{.node = Node{.name = "n1", .allocatable = fixture::amounts({{"cpu", "2"}, {"pods", "10"}})}};
+  NodeSnapshot node{.node = core::Node{.name = "n1", .allocatable = fixture::amounts({{"cpu", "2"}, {"pods", "10"}})}};
   const Attributes asked{
       .pod = grown, .other_pods = others, .node = node, .operation = Operation::Resize, .allocated = &pod};
   const auto deferred = chain.admit(asked);
@@ -98,7 +98,7 @@ TEST_CASE("about a resize one more handler is asked, first, and what is not infe
 
 TEST_CASE("whom a critical pod preempts is part of the decision") {
   const auto chain = kubelet_chain().value();
-  const NodeSnapshot full{.node = Node{.name = "n1", .allocatable = fixture::amounts({{"pods", "1"}})}};
+  const NodeSnapshot full{.node = core::Node{.name = "n1", .allocatable = fixture::amounts({{"pods", "1"}})}};
   const auto others = fixture::pods({fixture::pod("b")});
   const auto critical = fixture::with_priority(pod, 2'000'000'000);
   const auto decision = chain.admit({.pod = critical, .other_pods = others, .node = full});

@@ -7,7 +7,7 @@
 namespace evictd::admission::declared_features_handler_test {
 namespace {
 
-Verdict admit(bool host_network, bool host_users, const NodeSnapshot& node = {.node = Node{.name = "n1"}}) {
+Verdict admit(bool host_network, bool host_users, const NodeSnapshot& node = {.node = core::Node{.name = "n1"}}) {
   auto pod = fixture::pod("a");
   pod.host_network = host_network;
   pod.host_users = host_users;
@@ -22,9 +22,10 @@ const auto unsupported = Verdict::reject(
 TEST_CASE("a user namespace of its own on the node's network needs a node that declares it") {
   CHECK(admit(true, false) == unsupported);
   CHECK(admit(true, false, {}) == unsupported);  // of the node nothing is known
-  CHECK(admit(true, false, {.node = Node{.name = "n1", .declared_features = {"GuaranteedQoSPodCPUResize"}}}) ==
+  CHECK(admit(true, false, {.node = core::Node{.name = "n1", .declared_features = {"GuaranteedQoSPodCPUResize"}}}) ==
         unsupported);
-  CHECK(admit(true, false, {.node = Node{.name = "n1", .declared_features = {"UserNamespacesHostNetworkSupport"}}}) ==
+  CHECK(admit(true, false,
+              {.node = core::Node{.name = "n1", .declared_features = {"UserNamespacesHostNetworkSupport"}}}) ==
         Verdict::admit());
 }
 

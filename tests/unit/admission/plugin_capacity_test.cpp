@@ -10,7 +10,8 @@ namespace {
 using fixture::amounts;
 
 NodeSnapshot node() {
-  NodeSnapshot result{.node = Node{.name = "n1", .allocatable = amounts({{"cpu", "4"}, {"gpu", "9"}, {"nic", "2"}})}};
+  NodeSnapshot result{.node =
+                          core::Node{.name = "n1", .allocatable = amounts({{"cpu", "4"}, {"gpu", "9"}, {"nic", "2"}})}};
   result.plugins.groups["gpu"] = std::make_shared<const DeviceGroup>(
       DeviceGroup{.places = {{"a", {}}, {"b", {}}, {"c", {}}}, .healthy = {"a", "b"}});
   return result;

@@ -14,12 +14,12 @@ using fixture::pods;
 using fixture::with_annotation;
 using fixture::with_priority;
 
-const Node roomy{
+const core::Node roomy{
     .name = "n1",
     .labels = {{"disk", "ssd"}, {"kubernetes.io/os", "linux"}},
     .allocatable = amounts({{"cpu", "2"}, {"memory", "1000"}, {"ephemeral-storage", "500"}, {"pods", "3"}})};
 
-Verdict admit(const core::Pod& pod, const core::PodList& others = {}, std::optional<Node> node = roomy) {
+Verdict admit(const core::Pod& pod, const core::PodList& others = {}, std::optional<core::Node> node = roomy) {
   const NodeSnapshot snapshot{.node = std::move(node)};
   return PredicateHandler{}.admit({.pod = pod, .other_pods = others, .node = snapshot});
 }
@@ -44,7 +44,7 @@ core::Pod with_port(core::Pod pod) {
   return pod;
 }
 
-Node tainted(const char* effect) {
+core::Node tainted(const char* effect) {
   auto node = roomy;
   node.taints = {{.key = "dedicated", .value = "x", .effect = effect}};
   return node;

@@ -12,7 +12,7 @@ using namespace fixture;
 /// A node of two CPUs and 4 GiB.
 Verdict resize(const core::Pod& desired, const core::Pod* allocated, const AllocationSettings& settings = {}) {
   const NodeSnapshot node{
-      .node = Node{.name = "n1", .allocatable = amounts({{"cpu", "2"}, {"memory", "4Gi"}, {"pods", "10"}})}};
+      .node = core::Node{.name = "n1", .allocatable = amounts({{"cpu", "2"}, {"memory", "4Gi"}, {"pods", "10"}})}};
   return ResizeHandler{settings}.admit(
       {.pod = desired, .other_pods = {}, .node = node, .operation = Operation::Resize, .allocated = allocated});
 }

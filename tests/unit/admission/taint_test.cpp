@@ -7,7 +7,7 @@
 namespace evictd::admission::taint_test {
 namespace {
 
-const Taint taint{.key = "example.org/wet", .value = "v", .effect = "NoSchedule"};
+const core::Taint taint{.key = "example.org/wet", .value = "v", .effect = "NoSchedule"};
 
 bool tolerated_by(core::Toleration toleration) {
   auto pod = fixture::pod("a");

@@ -39,7 +39,7 @@ struct FakeNode final : AdmittingNode {
       written(disk);
   }
 
-  admission::NodeSnapshot now{.node = admission::Node{.name = "n1", .allocatable = fixture::amounts({{"pods", "1"}})}};
+  admission::NodeSnapshot now{.node = core::Node{.name = "n1", .allocatable = fixture::amounts({{"pods", "1"}})}};
   std::vector<admission::Allocations> saved{};
   admission::Coming coming{};     ///< as it was saved last
   Result<void> disk{};            ///< what comes of a write

@@ -44,8 +44,8 @@ admission::Allocations given(const std::string& uid, admission::ContainerAllocat
 
 struct FakeNode final : AdmittingNode {
   [[nodiscard]] admission::NodeSnapshot snapshot() const override {
-    return {.node = admission::Node{.name = "n1",
-                                    .allocatable = amounts({{"pods", "110"}, {"cpu", "2"}, {"memory", "8Gi"}})}};
+    return {.node =
+                core::Node{.name = "n1", .allocatable = amounts({{"pods", "110"}, {"cpu", "2"}, {"memory", "8Gi"}})}};
   }
   void save(const admission::Allocations&, const admission::Coming&, Written) override { saved(); }
 

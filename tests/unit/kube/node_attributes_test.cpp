@@ -14,7 +14,7 @@ TEST_CASE("of a node's object labels, taints and what is allocatable are read") 
                         .value();
   CHECK(node.name == "worker-1");
   CHECK(node.labels.at("zone") == "a");
-  CHECK(node.taints == std::vector<admission::Taint>{{.key = "gpu", .value = "yes", .effect = "NoExecute"}});
+  CHECK(node.taints == std::vector<core::Taint>{{.key = "gpu", .value = "yes", .effect = "NoExecute"}});
   CHECK(node.allocatable.at("cpu").to_string() == "3920m");
   CHECK(node.allocatable.at("example.com/gpu").to_string() == "2");
   CHECK(node.supplemental_groups_policy);
@@ -23,7 +23,7 @@ TEST_CASE("of a node's object labels, taints and what is allocatable are read") 
 
 TEST_CASE("a node that says little is a node without labels, taints and limits") {
   const auto node = parse_node_attributes(R"({"metadata": {"name": "bare"}})").value();
-  CHECK(node == admission::Node{.name = "bare"});
+  CHECK(node == core::Node{.name = "bare"});
 }
 
 TEST_CASE("what is no node is said to be none") {

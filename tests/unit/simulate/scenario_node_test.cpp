@@ -104,7 +104,7 @@ devices: [example.com/gpu=g0@0-1]
   CHECK(read.layout == core::FilesystemLayout{.dedicated_imagefs = true, .split = true});
   CHECK(read.name == "n1");
   CHECK(read.labels->at("disk") == "ssd");
-  CHECK(read.taints == std::vector<admission::Taint>{{.key = "dedicated", .value = "x", .effect = "NoExecute"}});
+  CHECK(read.taints == std::vector<core::Taint>{{.key = "dedicated", .value = "x", .effect = "NoExecute"}});
   CHECK(read.allocatable.at("memory") == quantity("4Gi"));
   CHECK(read.kernel_version == "6.1.0");
   CHECK(read.topology->cpus.size() == 2);

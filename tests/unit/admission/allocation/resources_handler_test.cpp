@@ -47,7 +47,7 @@ TEST_CASE("the chain gives resources after the node's conditions were looked at,
   const auto asking = pod("a", {guaranteed("main", "2", "1Gi")});
   const core::PodList nobody;
   const NodeSnapshot node{
-      .node = Node{.name = "n", .allocatable = amounts({{"cpu", "16"}, {"memory", "64Gi"}, {"pods", "10"}})}};
+      .node = core::Node{.name = "n", .allocatable = amounts({{"cpu", "16"}, {"memory", "64Gi"}, {"pods", "10"}})}};
   const auto verdict = chain.admit({.pod = asking, .other_pods = nobody, .node = node}).verdict;
   CHECK(verdict.allocation.at("main").cpus == CpuSet{1, 9});
   CHECK(error_of(kubelet_chain({.allocation = {.cpu_policy = "x"}})) == "cpuManagerPolicy: unknown policy: \"x\"");
