@@ -42,10 +42,10 @@ evict::IsProtected protection(const config::AgentConfiguration& settings) {
   return [proc = settings.node.proc_mount](pid_t pid) { return evict::is_protected(pid, proc); };
 }
 
-std::unique_ptr<prekill::AllHooks> hooks_before_kills(const asio::any_io_executor& reactor,
-                                                      const config::HookSettings& settings, bool dry_run) {
+std::unique_ptr<AllHooks> hooks_before_kills(const asio::any_io_executor& reactor, const config::HookSettings& settings,
+                                             bool dry_run) {
   if (dry_run || settings.time == core::Duration::zero()) return nullptr;
-  return std::make_unique<prekill::AllHooks>(reactor, settings.directory);
+  return std::make_unique<AllHooks>(reactor, settings.directory);
 }
 
 node::PodDisk::MakeWorker walkers(const asio::any_io_executor& reactor) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "app/all_hooks.hpp"
 #include "app/configuration.hpp"
 #include "config/agent_configuration.hpp"
 #include "core/synchronizer.hpp"
@@ -11,7 +12,6 @@
 #include "node/cgroup.hpp"
 #include "node/node_memory.hpp"
 #include "node/pod_disk.hpp"
-#include "prekill/all_hooks.hpp"
 
 // Small parts of the agent, as the configuration wants them.
 
@@ -30,8 +30,8 @@ void say_what_is_guarded(const node::NodeMemory& memory, const node::CgroupHiera
 [[nodiscard]] evict::IsProtected protection(const config::AgentConfiguration& settings);
 
 /// Null where nobody is asked.
-[[nodiscard]] std::unique_ptr<prekill::AllHooks> hooks_before_kills(const boost::asio::any_io_executor& reactor,
-                                                                    const config::HookSettings& settings, bool dry_run);
+[[nodiscard]] std::unique_ptr<AllHooks> hooks_before_kills(const boost::asio::any_io_executor& reactor,
+                                                           const config::HookSettings& settings, bool dry_run);
 
 /// Walkers of directories. Null where the node has no process ids left.
 [[nodiscard]] node::PodDisk::MakeWorker walkers(const boost::asio::any_io_executor& reactor);

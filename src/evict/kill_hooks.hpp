@@ -9,10 +9,14 @@
 
 namespace evictd::evict {
 
+/// How an answer in time is told, and one that did not come.
+inline constexpr auto outcome_done = "done";
+inline constexpr auto outcome_late = "no answer in time";
+
 /// What one of those that are asked before a kill made of it.
 struct HookAnswer {
   std::string hook;       ///< the socket's name, or who called PreKill
-  std::string outcome;    ///< "done", "no answer in time", or what went wrong; printable
+  std::string outcome;    ///< one of the two above, or what went wrong; printable
   core::Duration took{};  ///< since it was asked
 };
 

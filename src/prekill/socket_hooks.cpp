@@ -34,7 +34,7 @@ asio::awaitable<std::vector<evict::HookAnswer>> SocketHooks::ask(evict::KillInte
   if (names.empty()) co_return answers;
   auto connections = co_await directory_.connect(names, intent.until);
   if (!connections) {
-    for (const auto& name : names) answers.push_back(answer_of_socket(name, outcome_late, asked));
+    for (const auto& name : names) answers.push_back(answer_of_socket(name, evict::outcome_late, asked));
     co_return answers;
   }
   std::vector<asio::awaitable<evict::HookAnswer>> under_way;

@@ -18,6 +18,7 @@
 #include "async/run_until_either.hpp"
 #include "core/error.hpp"
 #include "core/printable.hpp"
+#include "evict/kill_hooks.hpp"
 #include "prekill/varlink_message.hpp"
 
 namespace asio = boost::asio;
@@ -31,7 +32,7 @@ struct HookTalk {
 
   asio::local::stream_protocol::socket socket;
   std::string cgroup;
-  std::string outcome = outcome_late;
+  std::string outcome = evict::outcome_late;
 };
 
 std::string in_words(const boost::system::error_code& error) {
@@ -64,7 +65,7 @@ asio::awaitable<std::string> call_and_answer(HookTalk& talk) {
   const auto answer = co_await read_answer(talk);
   if (!answer) co_return answer.error().message;
   if (const auto said = read_notify_answer(*answer); !said) co_return said.error().message;
-  co_return outcome_done;
+  co_return evict::outcome_done;
 }
 
 asio::awaitable<void> talk_to_hook(std::shared_ptr<HookTalk> talk) {
@@ -90,7 +91,7 @@ asio::awaitable<std::string> notify_hook(os::FileDescriptor connection, std::str
   connection.release();
   const bool is_in_time = co_await async::run_until_either(talk_to_hook(talk), wait_until(until));
   talk->socket.close(error);
-  co_return is_in_time ? talk->outcome : outcome_late;
+  co_return is_in_time ? talk->outcome : evict::outcome_late;
 }
 
 }  // namespace evictd::prekill

@@ -7,13 +7,9 @@
 
 namespace evictd::prekill {
 
-/// How an answer in time is told, and one that did not come.
-inline constexpr auto outcome_done = "done";
-inline constexpr auto outcome_late = "no answer in time";
-
 /// Tells a hook of the cgroup that is about to be killed and waits for its answer, until `until`. Yields what came of
-/// it: one of the two above, or what went wrong, one printable line. Whatever the hook sends or does not send costs no
-/// more than that time, and 64 KiB. May be cancelled. On the reactor.
+/// it as evict::HookAnswer has it. Whatever the hook sends or does not send costs no more than that time, and 64 KiB.
+/// May be cancelled. On the reactor.
 ///
 /// `connection`: a stream socket that does not block; it is closed at the end.
 [[nodiscard]] boost::asio::awaitable<std::string> notify_hook(os::FileDescriptor connection, std::string cgroup,

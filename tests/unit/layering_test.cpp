@@ -43,7 +43,7 @@ constexpr std::array table{
     Row{"web", "events async os core"},
     Row{"metrics", "core"},
     Row{"devices", "rpc async os admission core"},
-    Row{"prekill", "api evict async os core"},
+    Row{"prekill", "evict async os core"},
     Row{"api", "events pods rpc async os core"},
     Row{"state", "events evict pods os core"},
     Row{"events", "os core"},

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "agent/registered_hooks.hpp"
 #include "evict/kill_hooks.hpp"
-#include "prekill/agent_hooks.hpp"
 #include "prekill/socket_hooks.hpp"
 
-namespace evictd::prekill {
+namespace evictd::app {
 
 /// All that are asked before a pod is killed: the Varlink sockets of a directory, and the agents that called PreKill.
 /// On the reactor; must be destroyed before the io_context.
@@ -26,8 +26,8 @@ class AllHooks final : public evict::KillHooks {
   [[nodiscard]] api::PreKillAgents& agents() { return agents_; }
 
  private:
-  AgentHooks agents_;
-  std::optional<SocketHooks> sockets_;
+  agent::RegisteredHooks agents_;
+  std::optional<prekill::SocketHooks> sockets_;
 };
 
-}  // namespace evictd::prekill
+}  // namespace evictd::app

@@ -1,4 +1,4 @@
-#include "prekill/agent_hooks.hpp"
+#include "agent/registered_hooks.hpp"
 
 #include <fmt/format.h>
 #include <google/protobuf/timestamp.pb.h>
@@ -16,11 +16,10 @@
 
 #include "core/printable.hpp"
 #include "os/now.hpp"
-#include "prekill/varlink_call.hpp"
 
 namespace asio = boost::asio;
 
-namespace evictd::prekill {
+namespace evictd::agent {
 namespace {
 
 constexpr std::size_t longest_agent_error = 100;
@@ -42,7 +41,7 @@ google::protobuf::Timestamp by_wall_clock(core::Instant time) {
   return stamp;
 }
 
-std::shared_ptr<const v1::PreKillIntent> message_of(const evict::KillIntent& intent) {
+std::shared_ptr<const v1::PreKillIntent> intent_message(const evict::KillIntent& intent) {
   auto message = std::make_shared<v1::PreKillIntent>();
   message->set_eviction_id(intent.id);
   const auto& pod = *intent.pod;
@@ -60,7 +59,7 @@ std::shared_ptr<const v1::PreKillIntent> message_of(const evict::KillIntent& int
 }  // namespace
 
 /// What agents were asked at one time.
-class AgentHooks::Question {
+class RegisteredHooks::Question {
  public:
   Question(const asio::any_io_executor& reactor, std::uint64_t id, core::Instant until)
       : id_{id}, asked_{os::now()}, timer_{reactor, until} {}
@@ -68,7 +67,7 @@ class AgentHooks::Question {
   [[nodiscard]] std::uint64_t id() const { return id_; }
   void ask(const api::PreKillAgent& agent) {
     open_.push_back({&agent, answers_.size()});
-    answers_.push_back({.hook = agent.name(), .outcome = outcome_late});
+    answers_.push_back({.hook = agent.name(), .outcome = evict::outcome_late});
   }
   /// Whether an answer of this agent was waited for.
   bool settle(const api::PreKillAgent& agent, std::string outcome) {
@@ -103,17 +102,17 @@ class AgentHooks::Question {
   std::vector<evict::HookAnswer> answers_;
 };
 
-struct AgentHooks::Table {
+struct RegisteredHooks::Table {
   std::vector<std::shared_ptr<api::PreKillAgent>> agents;
   std::vector<Question*> questions;  // in the order they were asked
 };
 
-AgentHooks::AgentHooks(asio::any_io_executor reactor)
+RegisteredHooks::RegisteredHooks(asio::any_io_executor reactor)
     : reactor_{std::move(reactor)}, table_{std::make_shared<Table>()} {}
 
-bool AgentHooks::has_any() const { return !table_->agents.empty(); }
+bool RegisteredHooks::has_any() const { return !table_->agents.empty(); }
 
-asio::awaitable<std::vector<evict::HookAnswer>> AgentHooks::ask(evict::KillIntent intent) {
+asio::awaitable<std::vector<evict::HookAnswer>> RegisteredHooks::ask(evict::KillIntent intent) {
   /// Known for as long as somebody waits for its answers, however that ends.
   struct Known {
     Known(std::shared_ptr<Table> in, Question& of) : table{std::move(in)}, question{of} {
@@ -127,7 +126,7 @@ asio::awaitable<std::vector<evict::HookAnswer>> AgentHooks::ask(evict::KillInten
   };
   Question question{reactor_, intent.id, intent.until};
   const Known known{table_, question};
-  const auto message = message_of(intent);
+  const auto message = intent_message(intent);
   const auto agents = table_->agents;
   for (const auto& agent : agents) question.ask(*agent);
   for (const auto& agent : agents)
@@ -136,21 +135,21 @@ asio::awaitable<std::vector<evict::HookAnswer>> AgentHooks::ask(evict::KillInten
   co_return question.answers();
 }
 
-void AgentHooks::add(std::shared_ptr<api::PreKillAgent> agent) { table_->agents.push_back(std::move(agent)); }
+void RegisteredHooks::add(std::shared_ptr<api::PreKillAgent> agent) { table_->agents.push_back(std::move(agent)); }
 
-void AgentHooks::remove(const api::PreKillAgent& agent) {
+void RegisteredHooks::remove(const api::PreKillAgent& agent) {
   std::erase_if(table_->agents, [&](const auto& known) { return known.get() == &agent; });
   for (auto* question : table_->questions) question->settle(agent, "it left without an answer");
 }
 
-bool AgentHooks::answered(const api::PreKillAgent& agent, const v1::PreKillDone& done) {
+bool RegisteredHooks::answered(const api::PreKillAgent& agent, const v1::PreKillDone& done) {
   const auto& error = done.error();
   const auto outcome = error.empty()
-                           ? std::string(outcome_done)
+                           ? std::string(evict::outcome_done)
                            : fmt::format("it failed: {}", core::printable(core::beginning(error, longest_agent_error)));
   return std::ranges::any_of(table_->questions, [&](auto* question) {
     return question->id() == done.eviction_id() && question->settle(agent, outcome);
   });
 }
 
-}  // namespace evictd::prekill
+}  // namespace evictd::agent

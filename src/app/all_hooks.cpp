@@ -1,4 +1,4 @@
-#include "prekill/all_hooks.hpp"
+#include "app/all_hooks.hpp"
 
 #include <utility>
 
@@ -6,10 +6,10 @@
 
 namespace asio = boost::asio;
 
-namespace evictd::prekill {
+namespace evictd::app {
 
 AllHooks::AllHooks(const asio::any_io_executor& reactor, const std::string& directory) : agents_{reactor} {
-  if (!directory.empty()) sockets_.emplace(reactor, SocketDirectoryOptions{.path = directory});
+  if (!directory.empty()) sockets_.emplace(reactor, prekill::SocketDirectoryOptions{.path = directory});
 }
 
 bool AllHooks::has_any() const { return agents_.has_any() || (sockets_ && sockets_->has_any()); }
@@ -25,4 +25,4 @@ asio::awaitable<std::vector<evict::HookAnswer>> AllHooks::ask(evict::KillIntent 
   co_return answers;
 }
 
-}  // namespace evictd::prekill
+}  // namespace evictd::app

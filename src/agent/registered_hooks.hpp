@@ -7,12 +7,12 @@
 #include "api/pre_kill_agents.hpp"
 #include "evict/kill_hooks.hpp"
 
-namespace evictd::prekill {
+namespace evictd::agent {
 
 /// Asks the agents that registered by PreKill. On the reactor; it may go while some are asked.
-class AgentHooks final : public evict::KillHooks, public api::PreKillAgents {
+class RegisteredHooks final : public evict::KillHooks, public api::PreKillAgents {
  public:
-  explicit AgentHooks(boost::asio::any_io_executor reactor);
+  explicit RegisteredHooks(boost::asio::any_io_executor reactor);
 
   [[nodiscard]] bool has_any() const override;
   [[nodiscard]] boost::asio::awaitable<std::vector<evict::HookAnswer>> ask(evict::KillIntent intent) override;
@@ -29,4 +29,4 @@ class AgentHooks final : public evict::KillHooks, public api::PreKillAgents {
   std::shared_ptr<Table> table_;  // coroutines share it
 };
 
-}  // namespace evictd::prekill
+}  // namespace evictd::agent

@@ -1,4 +1,4 @@
-#include "prekill/agent_hooks.hpp"
+#include "agent/registered_hooks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@
 #include "fixture/patience.hpp"
 #include "prekill/intent.hpp"
 
-namespace evictd::prekill::agent_hooks_test {
+namespace evictd::agent::registered_hooks_test {
 namespace {
 
 namespace asio = boost::asio;
@@ -76,7 +76,7 @@ struct Asking {
   }
 
   asio::io_context context{1};
-  AgentHooks hooks{context.get_executor()};
+  RegisteredHooks hooks{context.get_executor()};
 };
 
 }  // namespace
@@ -171,4 +171,4 @@ TEST_CASE("two evictions are asked about at the same time, each answer for its o
   CHECK(outcomes[8] == "it failed: eight");
 }
 
-}  // namespace evictd::prekill::agent_hooks_test
+}  // namespace evictd::agent::registered_hooks_test

@@ -1,4 +1,4 @@
-#include "prekill/all_hooks.hpp"
+#include "app/all_hooks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -15,7 +15,7 @@
 #include "prekill/intent.hpp"
 #include "testbed/fake_hook.hpp"
 
-namespace evictd::prekill::all_hooks_test {
+namespace evictd::app::all_hooks_test {
 namespace {
 
 namespace asio = boost::asio;
@@ -79,4 +79,4 @@ TEST_CASE("without a directory only agents are asked") {
   CHECK(outcomes_of(context, hooks) == Outcomes{{"agent", "done"}});
 }
 
-}  // namespace evictd::prekill::all_hooks_test
+}  // namespace evictd::app::all_hooks_test
