@@ -59,6 +59,40 @@ std::string change(const std::string& before, const std::string& after) {
   return fmt::format("{} -> {}", before, after.substr(common));
 }
 
+/// How old the numbers were by which the pod was chosen. (kubelet 1.36, eviction_manager.go: EvictionStatsAge)
+std::optional<core::Duration> observation_age(const core::Eviction& eviction, const core::Turn& turn) {
+  const auto decided = turn.stages[core::Stage::Decided];
+  if (!eviction.acted || !eviction.acted->observation.time || !decided) return std::nullopt;
+  return std::max(turn.wake.time + *decided - *eviction.acted->observation.time, core::Duration::zero());
+}
+
+/// What is done to the pod, for people.
+std::string_view verb(const core::EvictionCause& cause) {
+  const auto* displacement = std::get_if<core::Displacement>(&cause);
+  if (displacement == nullptr) return "evicting";
+  return *displacement == core::Displacement::Preemption ? "preempting" : "terminating";
+}
+
+/// `candidates`: how many were compared, of which the record's ranking may have the first ones only.
+v1::Event describe_intent(const evict::EvictionRecord& record, std::size_t candidates, bool dry_run) {
+  auto event = new_event(v1::Event::EVICTION_INTENDED, record);
+  auto& detail = *event.mutable_eviction_intended();
+  if (record.acted) {
+    *detail.mutable_threshold() = describe_threshold(record.acted->threshold, record.acted->observation.capacity);
+    *detail.mutable_observation() = describe_observation(record.acted->observation);
+  }
+  if (const auto age = observation_age(record, record.turn)) *detail.mutable_observation_age() = to_duration(*age);
+  detail.set_grace_period_seconds(std::chrono::ceil<std::chrono::seconds>(record.grace_period).count());
+  detail.set_reason(std::string(core::reason(record.cause)));
+  detail.set_candidates(static_cast<std::int32_t>(candidates));
+  for (const auto& ranked : record.ranking) *detail.add_ranking() = describe_ranked(ranked);
+  detail.mutable_annotations()->insert(record.message.annotations.begin(), record.message.annotations.end());
+  detail.set_dry_run(dry_run);
+  event.set_message(fmt::format("{}{} {}: {}", dry_run ? "(dry run) " : "", verb(record.cause), record.pod->key(),
+                                record.message.text));
+  return event;
+}
+
 }  // namespace
 
 void Recorder::crossed(const core::ReportCrossing& action, const core::Turn& turn) {

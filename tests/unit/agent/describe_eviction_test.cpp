@@ -5,7 +5,6 @@
 #include <chrono>
 #include <memory>
 
-#include "core/displacement.hpp"
 #include "fixture/node.hpp"
 #include "fixture/pods.hpp"
 
@@ -61,28 +60,6 @@ TEST_CASE("a crossing tells of its threshold and of what was available") {
   CHECK(event.message() == "memory.available<1Gi: 1.0 MiB available");
   CHECK(event.threshold_crossed().threshold().resolved() == 1 << 30);
   CHECK(event.threshold_crossed().observation().available() == 1 << 20);
-}
-
-TEST_CASE("an intent tells of how many were compared, and shows those that it was given") {
-  auto eviction = record();
-  eviction.message.text = "The node was low on resource: memory.";
-  eviction.ranking = {{.pod = eviction.pod, .usage = 5}};
-  eviction.acted = core::Acted{fixture::threshold(MemoryAvailable, "1Gi"), {.available = 1, .capacity = 2}};
-  const auto event = describe_intent(eviction, 20, false);
-  CHECK(event.kind() == v1::Event::EVICTION_INTENDED);
-  CHECK(event.eviction_intended().candidates() == 20);
-  REQUIRE(event.eviction_intended().ranking_size() == 1);
-  CHECK(event.eviction_intended().ranking(0).usage() == 5);
-  CHECK(event.message() == "evicting default/bloat: The node was low on resource: memory.");
-  CHECK(describe_intent(eviction, 20, true).message().starts_with("(dry run) evicting default/bloat: "));
-}
-
-TEST_CASE("what is done to a pod has a word of its own for each cause") {
-  auto eviction = record();
-  eviction.cause = core::Displacement::Preemption;
-  CHECK(describe_intent(eviction, 0, false).message().starts_with("preempting "));
-  eviction.cause = core::Displacement::NodeShutdown;
-  CHECK(describe_intent(eviction, 0, false).message().starts_with("terminating "));
 }
 
 }  // namespace evictd::agent::describe_eviction_test

@@ -5,6 +5,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -33,18 +34,22 @@ struct Recorded {
   static core::Acted acted(core::Signal signal) {
     return {.threshold = fixture::threshold(signal, "1Gi"), .observation = {.available = 1, .capacity = 2}};
   }
-  void intended(core::Eviction eviction, core::Duration decided) {
+  void intended(core::Eviction eviction, core::Duration decided, bool dry_run = false) {
     auto turn_of_it = turn;
     turn_of_it.reach(core::Stage::Decided, turn.wake.time + decided);
     eviction.pod = std::make_shared<core::Pod>(fixture::pod("bloat"));
-    static_cast<void>(recorder.intended(std::move(eviction), turn_of_it, false));
+    static_cast<void>(recorder.intended(std::move(eviction), turn_of_it, dry_run));
+  }
+  v1::Event last() {
+    v1::Event result;
+    const auto subscription = log.subscribe(0, [] {});
+    while (const auto next = subscription->next()) result = *next;
+    return result;
   }
   v1::EvictionIntended last_intent() {
-    v1::EvictionIntended result;
-    const auto subscription = log.subscribe(0, [] {});
-    while (const auto next = subscription->next())
-      if (next->has_eviction_intended()) result = next->eviction_intended();
-    return result;
+    const auto event = last();
+    REQUIRE(event.kind() == v1::Event::EVICTION_INTENDED);
+    return event.eviction_intended();
   }
   std::vector<std::string> failures() {
     std::vector<std::string> result;
@@ -91,6 +96,33 @@ TEST_CASE("an intent tells how old the numbers were that it goes by") {
 
   recorded.intended({.cause = core::Displacement::Preemption}, 7ms);
   CHECK_FALSE(recorded.last_intent().has_observation_age());  // it goes by no numbers
+}
+
+TEST_CASE("an intent tells of how many were compared, and shows the first of them") {
+  Recorded recorded;
+  const auto hog = std::make_shared<core::Pod>(fixture::pod("hog"));
+  core::Eviction eviction{.cause = MemoryAvailable, .acted = Recorded::acted(MemoryAvailable)};
+  eviction.message.text = "The node was low on resource: memory.";
+  for (std::int64_t usage = 20; usage > 0; --usage) eviction.ranking.push_back({.pod = hog, .usage = usage});
+  recorded.intended(eviction, {});
+  const auto intent = recorded.last_intent();
+  CHECK(intent.candidates() == 20);
+  REQUIRE(intent.ranking_size() == 16);
+  CHECK(intent.ranking(0).usage() == 20);
+  CHECK(intent.ranking(15).usage() == 5);
+  CHECK(intent.threshold().resolved() == 1 << 30);
+  CHECK(intent.observation().available() == 1);
+  CHECK(recorded.last().message() == "evicting default/bloat: The node was low on resource: memory.");
+  recorded.intended(eviction, {}, true);
+  CHECK(recorded.last().message().starts_with("(dry run) evicting default/bloat: "));
+}
+
+TEST_CASE("what is done to a pod has a word of its own for each cause") {
+  Recorded recorded;
+  recorded.intended({.cause = core::Displacement::Preemption}, {});
+  CHECK(recorded.last().message().starts_with("preempting "));
+  recorded.intended({.cause = core::Displacement::NodeShutdown}, {});
+  CHECK(recorded.last().message().starts_with("terminating "));
 }
 
 TEST_CASE("a rehearsal of an eviction is told to nobody, and leaves the next one as it would have been") {
