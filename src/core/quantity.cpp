@@ -78,12 +78,11 @@ std::optional<Suffix> parse_suffix(std::string_view suffix) {
     number.remove_prefix(1);
     if (number.empty() || !is_digit(number.front())) return std::nullopt;
   }
-  int exponent = 0;
+  std::int64_t exponent = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), exponent);
-  if (end != number.data() + number.size()) return std::nullopt;
-  if (error == std::errc::result_out_of_range) exponent = number.front() == '-' ? -1000 : 1000;
-  if (error != std::errc{} && error != std::errc::result_out_of_range) return std::nullopt;
-  return Suffix{Format::DecimalExponent, 10, std::clamp(exponent, -1000, 1000)};
+  if (end != number.data() + number.size() || error != std::errc{}) return std::nullopt;
+  // Kubernetes keeps 32 bits of what it reads: 1e4294967296 is 1.
+  return Suffix{Format::DecimalExponent, 10, std::clamp(static_cast<std::int32_t>(exponent), -1000, 1000)};
 }
 
 /// digits · 10^scale in nanos, away from zero where finer than a nano; nullopt when beyond ±10^29 units.
@@ -201,29 +200,35 @@ std::int64_t round_away(Nanos nanos, Nanos unit) {
 
 Quantity::Quantity(std::int64_t units, Format format) : nanos_{units * nanos_per_unit}, format_{format} {}
 
-Result<Quantity> Quantity::parse(std::string_view text) {
+Result<Quantity> Quantity::read(std::string_view text, Beyond beyond) {
   const auto quoted = '"' + printable(text) + '"';
   const auto parts = split(text);
   const auto suffix = parts ? parse_suffix(parts->suffix) : std::nullopt;
   if (!suffix) return fail(quoted + " is not a quantity such as 150Mi, 1.5G or 500");
 
   Quantity quantity;
+  bool is_capped = false;
   quantity.format_ = suffix->format;
   if (suffix->base == 2) {
     quantity.nanos_ = scale_binary(parts->whole, parts->fraction, suffix->exponent);
   } else {
     const auto digits = std::string(parts->whole) + std::string(parts->fraction);
     const auto nanos = scale_decimal(digits, suffix->exponent - static_cast<int>(parts->fraction.size()));
-    if (!nanos) return fail(quoted + " is too large for a quantity (at most 1e29)");
-    quantity.nanos_ = *nanos;
+    if (!nanos && beyond == Beyond::refused) return fail(quoted + " is too large for a quantity (at most 1e29)");
+    quantity.nanos_ = nanos.value_or(max_nanos);
+    is_capped = !nanos;
   }
   // Too small for binary suffixes to mean anything (apimachinery does the same).
   if (suffix->base == 2 && quantity.nanos_ > 0 && quantity.nanos_ < nanos_per_unit)
     quantity.format_ = Format::DecimalSI;
   if (parts->negative) quantity.nanos_ = -quantity.nanos_;
-  if (keeps_text(*parts, *suffix)) quantity.text_ = text;
+  if (!is_capped && keeps_text(*parts, *suffix)) quantity.text_ = text;
   return quantity;
 }
+
+Result<Quantity> Quantity::parse(std::string_view text) { return read(text, Beyond::refused); }
+
+Result<Quantity> Quantity::parse_capped(std::string_view text) { return read(text, Beyond::capped); }
 
 std::int64_t Quantity::value() const { return round_away(nanos_, nanos_per_unit); }
 

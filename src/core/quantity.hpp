@@ -11,8 +11,8 @@ namespace evictd::core {
 /// An amount as Kubernetes writes it: "150Mi", "1.5G", "100m", "1e3".
 ///
 /// Parsing, rounding and canonical printing follow apimachinery's resource.Quantity: nothing finer than a billionth
-/// (finer is rounded away from zero), binary-suffixed amounts cap at 2^63-1, no blanks, no "K". Amounts beyond ±10^29
-/// are an error.
+/// (finer is rounded away from zero), binary-suffixed amounts cap at 2^63-1, exponents have 32 bits, no blanks, no "K".
+/// Amounts beyond ±10^29 are an error, unless they are to be capped.
 class Quantity {
  public:
   enum class Format { DecimalSI, BinarySI, DecimalExponent };
@@ -20,6 +20,8 @@ class Quantity {
   constexpr Quantity() = default;
 
   [[nodiscard]] static Result<Quantity> parse(std::string_view text);
+  /// The same for an amount that Kubernetes has taken, which takes any: what is beyond ±10^29 counts as that.
+  [[nodiscard]] static Result<Quantity> parse_capped(std::string_view text);
   /// A whole number of bytes, printed with binary suffixes ("150Mi").
   [[nodiscard]] static Quantity bytes(std::int64_t value) { return {value, Format::BinarySI}; }
   /// A whole number of things, printed with decimal suffixes ("5k").
@@ -48,6 +50,9 @@ class Quantity {
  private:
   __extension__ using Nanos = __int128;  // 10^-9 of a unit: every legal amount is exact
   Quantity(std::int64_t units, Format format);
+
+  enum class Beyond : bool { refused, capped };  // what is beyond the largest
+  static Result<Quantity> read(std::string_view text, Beyond beyond);
 
   Nanos nanos_ = 0;
   Format format_ = Format::DecimalSI;

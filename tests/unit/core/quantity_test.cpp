@@ -114,6 +114,28 @@ TEST_CASE("decimal quantities up to 1e29 are exact, beyond that an error") {
     CHECK_MESSAGE(!parses(text), text);
 }
 
+TEST_CASE("an amount that Kubernetes has taken is no more than the largest there is, and sums of it stay that") {
+  const auto capped = [](std::string_view text) { return value_of(Quantity::parse_capped(text)); };
+  const auto largest = quantity("1e29");
+  for (const std::string text : {"2e29", "1e30", "1E400", "1e2147483647", "999999999999999999999999999999"})
+    CHECK_MESSAGE(capped(text) == largest, text);
+  CHECK(capped("-1e30") == quantity("-1e29"));
+  CHECK(capped("1e30") + capped("1e30") == largest);
+  CHECK(capped("1e30").value() == max);
+  CHECK(capped("1e30").milli_value() == max);
+  CHECK(capped("1e30").to_string() == "100e27");  // which can be read again
+  CHECK(capped("100.035k").to_string() == "100.035k");
+  CHECK(fixture::error_of(Quantity::parse_capped("5x")) == "\"5x\" is not a quantity such as 150Mi, 1.5G or 500");
+}
+
+TEST_CASE("an exponent has 32 bits, of one that Go can read in 64") {
+  CHECK(quantity("1e4294967297") == quantity("10"));
+  CHECK(quantity("1e-4294967296") == quantity("1"));
+  CHECK(quantity("1e-2147483648") == quantity("1n"));
+  CHECK_FALSE(parses("1e9223372036854775808"));
+  CHECK_FALSE(parses("1e-9223372036854775809"));
+}
+
 TEST_CASE("sums of the largest quantities stay the largest") {
   const auto largest = quantity("1e29");
   CHECK(largest + largest == largest);
