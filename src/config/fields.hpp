@@ -55,7 +55,19 @@ inline Result<void> read(const Value& value, std::int32_t& target) {
 
 template <class T>
 Result<void> read(const Value& value, std::optional<T>& target) {
-  return read(value, target.emplace());
+  T there{};
+  if (auto result = read(value, there); !result) return result;
+  target = std::move(there);
+  return {};
+}
+
+/// Of a member that is absent unless `Read` can read it.
+template <auto Read, class T>
+Result<void> read_optional(const Value& value, std::optional<T>& target) {
+  T there{};
+  if (auto result = Read(value, there); !result) return result;
+  target = std::move(there);
+  return {};
 }
 
 /// A quantity of something that can be had: not negative.
@@ -65,7 +77,7 @@ inline Result<void> read_amount(const Value& value, core::Quantity& target) {
   return {};
 }
 
-/// A list, each of whose items `ReadItem` reads.
+/// A list, each of whose items `ReadItem` reads. Empty where one cannot be read.
 template <auto ReadItem, class T>
 Result<void> read_list(const Value& value, std::vector<T>& target) {
   if (auto result = value.take_elements(); !result) return result;
@@ -73,7 +85,10 @@ Result<void> read_list(const Value& value, std::vector<T>& target) {
   if (!items) return std::unexpected(items.error());
   target.clear();
   for (const auto& item : *items)
-    if (auto result = ReadItem(item, target.emplace_back()); !result) return result;
+    if (auto result = ReadItem(item, target.emplace_back()); !result) {
+      target.clear();
+      return result;
+    }
   return {};
 }
 
@@ -85,7 +100,10 @@ Result<void> read_map(const Value& value, std::map<std::string, T, std::less<>>&
   if (!entries) return std::unexpected(entries.error());
   target.clear();
   for (const auto& [key, entry] : *entries)
-    if (auto result = ReadItem(entry, target[key]); !result) return result;
+    if (auto result = ReadItem(entry, target[key]); !result) {
+      if (!entry.forgives(result.error())) return result;
+      target.erase(key);
+    }
   return {};
 }
 
@@ -133,7 +151,8 @@ Error unknown_key(const Value& value, std::string_view key, std::span<const Fiel
   return value.error("unknown key; those known here are " + known);
 }
 
-/// Reads a mapping by its table. A null value leaves its member as it is.
+/// Reads a mapping by its table. A null value leaves its member as it is, and so does in a forgiving text one that
+/// cannot be read: a reader writes when it knows.
 template <class Target>
 Result<void> read_fields(const Value& mapping, Target& target,
                          std::type_identity_t<std::span<const Field<Target>>> fields, UnknownKeys unknown) {
@@ -146,7 +165,7 @@ Result<void> read_fields(const Value& mapping, Target& target,
       continue;
     }
     if (value.is_null()) continue;
-    if (auto result = field->read(value, target); !result) return result;
+    if (auto result = field->read(value, target); !result && !value.forgives(result.error())) return result;
   }
   return {};
 }

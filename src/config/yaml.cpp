@@ -70,6 +70,21 @@ Error Value::error(std::string_view what) const {
   return error;
 }
 
+Value Value::forgiving(std::string origin) const {
+  auto root = *this;
+  root.source_ = std::make_shared<Source>(*source_);
+  root.source_->name = std::move(origin);
+  root.source_->forgiving = true;
+  root.source_->forgiven.reset();
+  root.path_.clear();
+  return root;
+}
+
+bool Value::forgives(const Error& error) const {
+  if (source_->forgiving && !source_->forgiven) source_->forgiven = error;
+  return source_->forgiving;
+}
+
 bool Value::is_null() const { return json_ != nullptr ? json_->is_null() : node_->IsNull(); }
 
 std::string Value::shown() const {

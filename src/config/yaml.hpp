@@ -68,6 +68,14 @@ class Value {
   /// of those that its JSON document may have (parse_json). They count from then on.
   [[nodiscard]] Result<void> take_elements() const;
 
+  /// The same value as a text of its own, by the name of `origin`, in which a field that cannot be read costs only
+  /// itself: its reader (config/fields.hpp) passes over it.
+  [[nodiscard]] Value forgiving(std::string origin) const;
+  /// Whether the text is one of those. The first error is kept.
+  [[nodiscard]] bool forgives(const Error& error) const;
+  /// What was the first to be forgiven in the text.
+  [[nodiscard]] const std::optional<Error>& forgiven() const { return source_->forgiven; }
+
   struct Entry;
   /// The entries of a mapping in their order. A key that stands there twice is an error. `separator` stands between
   /// this path and the key.
@@ -84,6 +92,8 @@ class Value {
     std::string name;
     std::optional<std::size_t> left{};  ///< bytes that may yet be converted; none: it has no aliases, or is JSON
     Elements elements{};
+    bool forgiving = false;
+    std::optional<Error> forgiven{};
   };
   /// In a text; counted from 1.
   struct Place {

@@ -1,5 +1,6 @@
 #include "pods/api_server_source.hpp"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <cstdint>
@@ -72,7 +73,7 @@ void ApiServerSource::parse(Change change) {
   asio::post(in_order_, [this, alive = std::weak_ptr(alive_), reactor = reactor_, change = std::move(change)] {
     Parsed parsed{.kind = change.kind, .state = change.state};
     for (const auto& object : change.objects) {
-      if (auto pod = parse_pod_json(object, "a pod of the API server's"))
+      if (auto pod = parse_pod_json(object, "a pod of the API server's", parsed.read.doubts))
         parsed.read.pods.push_back(*std::move(pod));
       else
         parsed.read.errors.push_back(pod.error());
@@ -97,8 +98,10 @@ void ApiServerSource::apply(Parsed parsed) {
       by_uid_.insert_or_assign(std::move(uid), std::make_shared<const core::Pod>(std::move(pod)));
   }
   constexpr std::size_t most_errors = 16;
-  for (auto& error : parsed.read.errors)
-    if (unreadable_.size() < most_errors) unreadable_.push_back(std::move(error));
+  for (auto* errors : {&parsed.read.errors, &parsed.read.doubts})
+    for (auto& error : *errors)  // a pod that changes often says the same as often
+      if (unreadable_.size() < most_errors && std::ranges::find(unreadable_, error) == unreadable_.end())
+        unreadable_.push_back(std::move(error));
 
   cannot_read(unreadable_);
   auto pods = std::make_shared<core::PodList>();

@@ -5,6 +5,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -111,7 +112,9 @@ asio::awaitable<Result<core::PodListPtr>> KubeletSource::parse(kube::Response re
   last_body_ = hash;
   auto list = std::make_shared<core::PodList>();
   for (auto& pod : (*parsed)->pods) list->push_back(std::make_shared<const core::Pod>(std::move(pod)));
-  cannot_read(std::move((*parsed)->errors));
+  auto unreadable = std::move((*parsed)->errors);
+  std::ranges::move((*parsed)->doubts, std::back_inserter(unreadable));
+  cannot_read(std::move(unreadable));
   co_return list;
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,10 +12,11 @@
 #include "config/fields.hpp"
 #include "config/json.hpp"
 #include "core/pod_resources.hpp"
-#include "core/quantity.hpp"
+#include "core/printable.hpp"
 #include "core/resize.hpp"
 #include "pods/manifest_lifecycle.hpp"
 #include "pods/manifest_placement.hpp"
+#include "pods/manifest_resources.hpp"
 #include "pods/priority_class.hpp"
 
 namespace evictd::pods {
@@ -25,31 +25,11 @@ namespace {
 using config::Field;
 using config::into;
 using config::keep;
-using config::read_amount;
 using config::read_fields;
 using config::read_list;
-using config::read_map;
+using config::read_optional;
 using config::UnknownKeys;
 using config::Value;
-
-Result<void> read_amounts(const Value& value, core::ResourceList& target) {
-  return read_map<read_amount>(value, target);
-}
-
-Result<void> read_size_limit(const Value& value, std::optional<core::Quantity>& target) {
-  return read_amount(value, target.emplace());
-}
-
-Result<void> read_resources(const Value& value, core::ResourceRequirements& target) {
-  using R = core::ResourceRequirements;
-  static constexpr Field<R> fields[]{{"requests", into<&R::requests, read_amounts>},
-                                     {"limits", into<&R::limits, read_amounts>}};
-  return read_fields(value, target, fields, UnknownKeys::pass_over);
-}
-
-Result<void> read_pod_resources(const Value& value, std::optional<core::ResourceRequirements>& target) {
-  return read_resources(value, target.emplace());
-}
 
 Result<void> read_restart_policy(const Value& value, bool& restart_always) {
   const auto policy = value.text();
@@ -131,10 +111,6 @@ Result<void> read_toleration(const Value& value, core::Toleration& target) {
   return read_fields(value, target, fields, UnknownKeys::pass_over);
 }
 
-Result<void> read_grace_period(const Value& value, std::optional<std::int64_t>& target) {
-  return config::store(value.integer(0, std::numeric_limits<std::int64_t>::max()), target.emplace());
-}
-
 Result<void> read_qos_class(const Value& value, std::optional<core::QosClass>& target) {
   using enum core::QosClass;
   const auto text = value.text();
@@ -170,11 +146,11 @@ Result<void> read_spec(const Value& value, P& target) {
   static constexpr Field<P> fields[]{
       {"priority", into<&P::priority>},
       {"priorityClassName", into<&P::priority_class_name>},
-      {"resources", into<&P::resources, read_pod_resources>},
+      {"resources", into<&P::resources, read_optional<read_resources, core::ResourceRequirements>>},
       {"overhead", into<&P::overhead, read_amounts>},
       {"volumes", into<&P::volumes, read_list<read_volume, core::Volume>>},
       {"tolerations", into<&P::tolerations, read_list<read_toleration, core::Toleration>>},
-      {"terminationGracePeriodSeconds", into<&P::termination_grace_period_seconds, read_grace_period>},
+      {"terminationGracePeriodSeconds", into<&P::termination_grace_period_seconds>},
       {"nodeName", into<&P::node_name>},
       {"nodeSelector", into<&P::node_selector>},
       {"affinity", into<&P::required_node_affinity, read_affinity>},
@@ -191,10 +167,6 @@ Result<void> read_spec(const Value& value, P& target) {
   return {};
 }
 
-Result<void> read_allocated(const Value& value, std::optional<core::ResourceList>& target) {
-  return read_amounts(value, target.emplace());
-}
-
 Result<void> read_actuated(const Value& value, std::optional<core::ResourceList>& target) {
   core::ResourceRequirements resources;
   if (auto result = read_resources(value, resources); !result) return result;
@@ -205,8 +177,9 @@ Result<void> read_actuated(const Value& value, std::optional<core::ResourceList>
 /// Of a container's status, or of the pod's.
 Result<void> read_given(const Value& status, core::GivenRequests& target) {
   using G = core::GivenRequests;
-  static constexpr Field<G> fields[]{{"allocatedResources", into<&G::allocated, read_allocated>},
-                                     {"resources", into<&G::actuated, read_actuated>}};
+  static constexpr Field<G> fields[]{
+      {"allocatedResources", into<&G::allocated, read_optional<read_amounts, core::ResourceList>>},
+      {"resources", into<&G::actuated, read_actuated>}};
   return read_fields(status, target, fields, UnknownKeys::pass_over);
 }
 
@@ -319,6 +292,19 @@ Result<void> add_pods(const Value& document, Requests requests, std::size_t most
   return {};
 }
 
+/// One that Kubernetes has taken, which stands at `place`. A list's order changes, so a doubt names the pod instead.
+Result<core::Pod> read_taken_pod(const Value& value, std::string_view origin, std::string place,
+                                 std::vector<Error>& doubts) {
+  const auto object = value.forgiving(std::move(place));
+  auto pod = read_pod(object);
+  const auto& forgiven = object.forgiven();
+  if (!forgiven) return pod;
+  if (!pod) return std::unexpected(*forgiven);
+  const auto what = forgiven->message.substr(object.where().size());
+  doubts.push_back(Error{fmt::format("{}: {}{}", origin, core::printable(pod->key()), what)});
+  return pod;
+}
+
 }  // namespace
 
 Result<core::Pod> read_pod(const Value& value, Requests requests) {
@@ -357,10 +343,10 @@ Result<std::vector<core::Pod>> parse_pods(std::string_view text, std::string_vie
   return pods;
 }
 
-Result<core::Pod> parse_pod_json(std::string_view text, std::string_view origin) {
+Result<core::Pod> parse_pod_json(std::string_view text, std::string_view origin, std::vector<Error>& doubts) {
   const auto document = config::parse_json(text, origin);
   if (!document) return std::unexpected(document.error());
-  return read_pod(*document);
+  return read_taken_pod(*document, origin, std::string(origin), doubts);
 }
 
 Result<core::Pod> parse_pod_spec_json(std::string_view text, std::string_view origin, std::size_t most_elements) {
@@ -383,7 +369,7 @@ Result<PodsRead> parse_pod_list_json(std::string_view text, std::string_view ori
   const auto items = object->items->items();
   if (!items) return std::unexpected(items.error());
   for (const auto& item : *items) {
-    if (auto pod = read_pod(item))
+    if (auto pod = read_taken_pod(item, origin, fmt::format("{}: {}", origin, item.path()), read.doubts))
       read.pods.push_back(*std::move(pod));
     else
       read.errors.push_back(pod.error());

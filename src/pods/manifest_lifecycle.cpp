@@ -75,7 +75,7 @@ struct Handlers {
 
 template <auto Member, auto Read>
 Result<void> read_handler(const Value& value, Handlers& target) {
-  return Read(value, (target.*Member).emplace());
+  return config::read_optional<Read>(value, target.*Member);
 }
 
 Result<void> read_pre_stop(const Value& value, std::optional<core::PreStop>& target) {

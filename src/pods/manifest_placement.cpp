@@ -23,7 +23,8 @@ using config::read_list;
 using config::UnknownKeys;
 using config::Value;
 
-/// One of a few words; any other is an error that names them.
+/// One of a few words; any other is an error that names them, and is kept for where that is forgiven: a requirement by
+/// an operator that nobody knows holds for no node.
 template <std::size_t N>
 Result<void> read_word(const Value& value, const std::array<std::string_view, N>& words, std::string& target) {
   if (auto result = config::read(value, target); !result) return result;
@@ -69,7 +70,10 @@ Result<void> read_terms(const Value& value, core::NodeSelector& target) { return
 Result<void> read_required(const Value& value, Affinity& target) {
   using S = core::NodeSelector;
   static constexpr Field<S> fields[]{{"nodeSelectorTerms", read_terms}};
-  return read_fields(value, target.required.emplace(), fields, UnknownKeys::pass_over);
+  S required;
+  if (auto result = read_fields(value, required, fields, UnknownKeys::pass_over); !result) return result;
+  target.required = std::move(required);
+  return {};
 }
 
 Result<void> read_node_affinity(const Value& value, Affinity& target) {
@@ -87,7 +91,10 @@ Result<void> read_sysctl(const Value& value, std::string& name) {
 Result<void> read_app_armor(const Value& value, std::optional<core::AppArmorProfile>& target) {
   using A = core::AppArmorProfile;
   static constexpr Field<A> fields[]{{"type", into<&A::type>}, {"localhostProfile", into<&A::localhost_profile>}};
-  return read_fields(value, target.emplace(), fields, UnknownKeys::pass_over);
+  A profile;
+  if (auto result = read_fields(value, profile, fields, UnknownKeys::pass_over); !result) return result;
+  target = std::move(profile);
+  return {};
 }
 
 Result<void> read_port_number(const Value& value, std::int32_t& target) {

@@ -198,6 +198,26 @@ TEST_CASE("a pod that cannot be read is told, and the others are known") {
   CHECK(mirrored.told[0].find("spec.containers") != std::string::npos);
 }
 
+TEST_CASE("a field that cannot be read costs itself and not the pod, and is told once, however often the pod changes") {
+  Mirrored mirrored;
+  const auto feed = std::make_shared<test::Feed>();
+  const auto odd = [](const std::string& name, int priority, int version) {
+    return object(name, priority, version, R"(, "labels": 7)");
+  };
+  mirrored.server.then(test::answers(200, list(10, odd("a", 7, 8))));
+  mirrored.server.then(test::streams(feed));
+  mirrored.start();
+  REQUIRE(mirrored.is(State::Synced));
+  REQUIRE(mirrored.until([&] { return mirrored.priority_of("a") == 7; }));
+  for (int i = 1; i <= 20; ++i) feed->line(event("MODIFIED", odd("a", i, 10 + i)));
+  REQUIRE(mirrored.until([&] { return mirrored.priority_of("a") == 20; }));
+  feed->line(event("ADDED", odd("b", 1, 40)));  // which is not silenced by the many of the other
+  REQUIRE(mirrored.until([&] { return mirrored.priority_of("b") == 1; }));
+  REQUIRE(mirrored.told.size() == 2);
+  CHECK(mirrored.told[0].find("shop/a: metadata.labels: ") != std::string::npos);
+  CHECK(mirrored.told[1].find("shop/b: metadata.labels: ") != std::string::npos);
+}
+
 TEST_CASE("a source may go while it watches") {
   Mirrored mirrored;
   const auto feed = std::make_shared<test::Feed>();

@@ -141,6 +141,20 @@ TEST_CASE("a pod that cannot be read is told, and the others are known") {
   CHECK(asking.source.status().state == State::Synced);
 }
 
+TEST_CASE(
+    "a field that cannot be read costs itself and not the pod, and is told once, in whatever order the pods come") {
+  test::ApiServer kubelet;
+  const std::string odd =
+      R"({"metadata": {"name": "odd", "uid": "u"}, "spec": {"priority": 7, "os": 7, "containers": [{"name": "m"}]}})";
+  kubelet.then(test::answers(200, list("[" + odd + "," + item("web", 7) + "]")));
+  kubelet.otherwise(test::answers(200, list("[" + item("web", 7) + "," + odd + "]")));
+  Asking asking{kubelet.url(), often};
+  REQUIRE(asking.until([&] { return kubelet.asked().size() >= 3; }));
+  CHECK(asking.source.pods()->size() == 2);
+  REQUIRE(asking.told.size() == 1);
+  CHECK(asking.told[0].starts_with("its answer: default/odd: spec.os: "));
+}
+
 TEST_CASE("a new pod is asked about at once, while it is asked as well, but not of a kubelet that does not answer") {
   test::ApiServer kubelet;
   kubelet.then(test::answers(200, list("[]")));

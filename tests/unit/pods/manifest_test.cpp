@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "fixture/pods.hpp"
 
 namespace evictd::pods::manifest_test {
@@ -234,9 +236,106 @@ TEST_CASE("what is no pod is an error") {
 TEST_CASE("a pod in JSON is the same pod, and its error has no line") {
   const std::string_view text = R"({"metadata": {"name": "a", "uid": "1"}, "spec": {"priority": 7,
     "containers": [{"name": "main", "resources": {"limits": {"memory": "64Mi"}}}]}, "status": {"qosClass": "Burstable"}})";
-  CHECK(value_of(parse_pod_json(text, "the API server")) == pod(text));
-  CHECK(error_of(parse_pod_json(R"({"metadata": {"name": "a"}, "spec": {"priority": "x", "containers": []}})", "api"))
+  std::vector<Error> doubts;
+  CHECK(value_of(parse_pod_json(text, "the API server", doubts)) == pod(text));
+  CHECK(error_of(parse_pod_json(R"({"metadata": {"name": "a"}, "spec": {"priority": "x", "containers": []}})", "api",
+                                doubts))
             .starts_with("api: spec.priority: "));
+  CHECK(doubts.empty());
+}
+
+namespace {
+
+/// As the API server's source reads it.
+struct Told {
+  core::Pod pod{};
+  std::vector<Error> doubts{};
+
+  explicit Told(const std::string& spec, const std::string& container = {}, const std::string& rest = {}) {
+    pod = value_of(parse_pod_json(R"({"metadata": {"name": "a", "namespace": "shop"}, "spec": {)" + spec +
+                                      R"("containers": [{"name": "main")" + container + "}]}" + rest + "}",
+                                  "api", doubts));
+  }
+  [[nodiscard]] std::string doubt() const {
+    REQUIRE(doubts.size() == 1);
+    return doubts[0].message;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an amount of any size is one of a pod that Kubernetes has taken") {
+  const Told told{R"("volumes": [{"name": "t", "emptyDir": {"sizeLimit": "1e30"}}],
+                     "overhead": {"memory": "1E400"}, "resources": {"limits": {"cpu": "1e40"}}, "priority": 7,)",
+                  R"(, "resources": {"limits": {"memory": "1e2147483647"}, "requests": {"cpu": "0.1n"}})"};
+  CHECK(told.doubts.empty());
+  const auto most = quantity("1e29");
+  CHECK(told.pod.priority == 7);
+  CHECK(told.pod.volumes.at(0).size_limit == most);
+  CHECK(told.pod.overhead.at("memory") == most);
+  CHECK(told.pod.resources->limits.at("cpu") == most);
+  CHECK(told.pod.containers[0].resources.limits.at("memory") == most);
+  CHECK(told.pod.containers[0].resources.requests.at("memory") == most);
+  CHECK(told.pod.containers[0].resources.requests.at("cpu") == quantity("1n"));
+}
+
+TEST_CASE("a grace period below zero is one, as the API server takes it") {
+  const Told told{R"("terminationGracePeriodSeconds": -1,)"};
+  CHECK(told.doubts.empty());
+  CHECK(told.pod.termination_grace_period_seconds == -1);
+  CHECK(with_spec("  terminationGracePeriodSeconds: -9223372036854775808").termination_grace_period_seconds ==
+        std::numeric_limits<std::int64_t>::min());
+}
+
+TEST_CASE("a field of the API server's that cannot be read costs itself and not the pod, and one is told") {
+  const std::string priority = R"("priority": 7,)";
+  const auto spec = [&](const std::string& field) { return Told{field + "," + priority}; };
+  const auto volume = spec(R"("volumes": [{"name": "t", "emptyDir": {"medium": "Memory", "sizeLimit": "5x"}}])");
+  CHECK(volume.doubt() ==
+        "api: shop/a: spec.volumes[0].emptyDir.sizeLimit: \"5x\" is not a quantity such as 150Mi, 1.5G or 500");
+  CHECK(volume.pod.priority == 7);
+  CHECK(volume.pod.volumes.at(0).medium == "Memory");
+  CHECK_FALSE(volume.pod.volumes.at(0).size_limit);
+
+  const Told resources{priority, R"(, "resources": {"requests": {"memory": "-5", "cpu": "1"}, "limits": 7})"};
+  CHECK(resources.doubts.size() == 1);  // the first
+  CHECK(resources.doubt().starts_with("api: shop/a: spec.containers[0].resources.requests: memory: "));
+  CHECK(resources.pod.containers[0].resources.requests.size() == 1);
+  CHECK(resources.pod.containers[0].resources.limits.empty());
+
+  CHECK_FALSE(spec(R"("resources": 7)").pod.resources);
+  CHECK_FALSE(spec(R"("terminationGracePeriodSeconds": "soon")").pod.termination_grace_period_seconds);
+  CHECK(spec(R"("hostUsers": "maybe")").pod.host_users);
+  const auto affinity = [&](const std::string& required) {
+    return spec(R"("affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": )" + required +
+                "}}");
+  };
+  CHECK_FALSE(affinity("7").pod.required_node_affinity);
+  // It holds for no node, as for a kubelet that does not know it.
+  const auto unknown = affinity(R"({"nodeSelectorTerms": [{"matchExpressions": [{"key": "k", "operator": "Near"}]}]})");
+  REQUIRE(unknown.pod.required_node_affinity);
+  CHECK(unknown.pod.required_node_affinity->at(0).match_expressions.at(0).op == "Near");
+  CHECK_FALSE(spec(R"("securityContext": {"appArmorProfile": 7})").pod.app_armor_profile);
+  const Told hook{priority, R"(, "lifecycle": {"preStop": {"exec": {"command": [{}]}}}, "ports": [{"hostPort": 1e9}])"};
+  CHECK_FALSE(hook.pod.containers[0].pre_stop);
+  CHECK(hook.pod.containers[0].host_ports.empty());
+  const Told status{priority, {}, R"(, "status": {"qosClass": "Gold", "phase": "Running",
+      "containerStatuses": [{"name": "main", "allocatedResources": 7}]})"};
+  CHECK(status.doubt().starts_with("api: shop/a: status.qosClass: "));
+  CHECK_FALSE(status.pod.status_qos);
+  CHECK(status.pod.phase == "Running");
+  CHECK_FALSE(status.pod.taken);
+}
+
+TEST_CASE("a pod of which nothing is left is told by what of it cannot be read") {
+  std::vector<Error> doubts;
+  const auto error = [&](const std::string& spec) {
+    return error_of(parse_pod_json(R"({"metadata": {"name": "a"}, "spec": )" + spec + "}", "api", doubts));
+  };
+  CHECK(error(R"({"containers": 7})") == "api: spec.containers: \"7\" stands where a list is expected");
+  CHECK(error("7") == "api: spec: \"7\" stands where a mapping is expected");
+  CHECK(error(R"({"containers": []})") == "api: spec: containers is missing");
+  CHECK(doubts.empty());
 }
 
 TEST_CASE("one pod of a list that cannot be read costs only itself") {
@@ -249,6 +348,21 @@ TEST_CASE("one pod of a list that cannot be read costs only itself") {
   CHECK(list.pods[1].key() == "default/c");
   REQUIRE(list.errors.size() == 1);
   CHECK(list.errors[0].message.starts_with("kubelet: items[1]"));
+  CHECK(list.doubts.empty());
+}
+
+TEST_CASE("of a list's pods each has a field that cannot be read told by its name, wherever in the list it stands") {
+  const auto list = value_of(parse_pod_list_json(R"({"kind": "PodList", "apiVersion": "v1", "items": [
+    {"metadata": {"name": "a"}, "spec": {"priority": 1, "hostIPC": 7, "containers": [{"name": "main"}]}},
+    {"metadata": {"name": "b"}, "spec": {"priority": 2, "containers": [{"name": "main"}]}},
+    {"metadata": {"name": "c"}, "spec": {"hostIPC": 8, "priority": 3, "os": 7, "containers": [{"name": "main"}]}}]})",
+                                                 "kubelet"));
+  CHECK(list.errors.empty());
+  REQUIRE(list.pods.size() == 3);
+  for (int i = 0; i < 3; ++i) CHECK(list.pods[static_cast<std::size_t>(i)].priority == i + 1);
+  REQUIRE(list.doubts.size() == 2);
+  CHECK(list.doubts[0].message == "kubelet: default/a: spec.hostIPC: \"7\" is not true or false");
+  CHECK(list.doubts[1].message == "kubelet: default/c: spec.hostIPC: \"8\" is not true or false");
 }
 
 TEST_CASE("a list of pods may be empty, but must be one") {
