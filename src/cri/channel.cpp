@@ -96,7 +96,7 @@ asio::awaitable<Reply<void>> Channel::call(std::shared_ptr<Channel> self, Questi
   if (answer.status.ok()) {
     const bool is_response = co_await parse(self, std::move(answer.message), std::move(response));
     if (!is_response) answer.status = {grpc::StatusCode::INTERNAL, "the runtime answered with what is no message"};
-    if (self->closed_) answer.status = grpc::Status::CANCELLED;
+    if (self->closed_ || caller.cancelled() != asio::cancellation_type::none) answer.status = grpc::Status::CANCELLED;
   }
   self->tell_observer(question.method, answer.status.error_code(), took);
   if (!answer.status.ok()) co_return std::unexpected(self->describe(question.method, answer.status, question.deadline));
@@ -108,6 +108,23 @@ asio::awaitable<bool> Channel::parse(std::shared_ptr<Channel> self, std::string 
   if (bytes.size() <= quickly_parsed || self->closed_ || !self->has_parser()) co_return message->ParseFromString(bytes);
   auto work = [bytes = std::move(bytes), message = std::move(message)] { return message->ParseFromString(bytes); };
   co_return co_await async::offload(self->parser_->get_executor(), std::move(work));
+}
+
+asio::awaitable<Reply<void>> Channel::read_on(std::shared_ptr<Channel> self, std::move_only_function<void()> work) {
+  const asio::cancellation_state caller = co_await asio::this_coro::cancellation_state;
+  if (!self->closed_ && !self->has_parser()) {
+    work();
+  } else if (!self->closed_) {
+    // Who closes this waits for the thread: there may be many before it has come to this.
+    auto unless_closed = [work = std::move(work), &closed = self->closed_]() mutable {
+      if (!closed) work();
+      return true;
+    };
+    co_await async::offload(self->parser_->get_executor(), std::move(unless_closed));
+  }
+  if (self->closed_ || caller.cancelled() != asio::cancellation_type::none)
+    co_return std::unexpected(CallError{Failure::Cancelled, Error{"cancelled"}.in(self->endpoint_)});
+  co_return Reply<void>{};
 }
 
 /// Where no thread is to be had, for the node may be short of them, the reactor parses by itself.

@@ -2,6 +2,7 @@
 #include <google/protobuf/message_lite.h>
 #include <grpcpp/support/status.h>
 
+#include <atomic>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,6 +62,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   static asio::awaitable<Reply<void>> call(std::shared_ptr<Channel> self, Question question,
                                            std::shared_ptr<google::protobuf::MessageLite> response);
 
+  /// Client::read_on.
+  static asio::awaitable<Reply<void>> read_on(std::shared_ptr<Channel> self, std::move_only_function<void()> work);
+
   // For streams over it (stream_call.hpp).
 
   /// Nothing may be begun any more.
@@ -82,7 +87,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::string endpoint_;
   std::vector<std::shared_ptr<rpc::Connection>> connections_;  // the last is for new calls, others have calls still
   std::optional<asio::thread_pool> parser_;                    // one thread, from the first large answer on
-  bool closed_ = false;
+  std::atomic<bool> closed_ = false;                           // the parser looks at it, too
   CallObserver* observer_ = nullptr;
 
   PresenceListener* listener_ = nullptr;  // null: not watched, or closed

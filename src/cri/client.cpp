@@ -203,4 +203,8 @@ Awaitable<v1::StartContainerResponse> Client::start_container(std::string contai
   return ask<v1::StartContainerResponse>(channel_, runtime_service, "StartContainer", request, deadline);
 }
 
+Awaitable<void> Client::read_on(std::move_only_function<void()> work) {
+  return Channel::read_on(channel_, std::move(work));
+}
+
 }  // namespace evictd::cri

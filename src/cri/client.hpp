@@ -2,6 +2,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,9 +40,9 @@ using Awaitable = boost::asio::awaitable<Reply<Response>>;
 /// endpoint, and connects anew where the runtime has closed the connection: a restarted runtime is found by any call.
 ///
 /// All methods are for the reactor's thread. The client must be destroyed before the io_context: it cancels what is
-/// under way, and waits for a large answer that is being parsed (some milliseconds). The cancelled awaitables still
-/// complete if the reactor runs on. Until then the reactor does not run out of work once a call was made: it waits for
-/// the connection's end.
+/// under way, and waits for a large answer that is being parsed or read on in (some milliseconds). The cancelled
+/// awaitables still complete if the reactor runs on. Until then the reactor does not run out of work once a call was
+/// made: it waits for the connection's end.
 class Client {
  public:
   /// `endpoint` as parse_endpoint() returns it. Connects lazily; nothing happens before the first call.
@@ -119,6 +120,10 @@ class Client {
   Awaitable<v1::CreateContainerResponse> create_container(v1::CreateContainerRequest request,
                                                           Deadline deadline = slow_deadline);
   Awaitable<v1::StartContainerResponse> start_container(std::string container_id, Deadline deadline = slow_deadline);
+
+  /// For whoever reads on in a large answer: does `work` on the thread that parses those, or at once where no thread is
+  /// to be had. Cancelled where the caller or the client is: then it may not have been done.
+  Awaitable<void> read_on(std::move_only_function<void()> work);
 
  private:
   std::shared_ptr<Channel> channel_;

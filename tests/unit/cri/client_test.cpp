@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
+#include <future>
 #include <thread>
 
 #include "async/wait_all.hpp"
@@ -291,6 +293,82 @@ TEST_CASE("a large answer arrives where no thread is to be had for it") {
   CHECK(thrown == nullptr);
   REQUIRE(*images);
   CHECK((*images)->images(0).id().size() == 100'000);
+}
+
+namespace {
+
+/// Has work done beside the reactor.
+struct ReadOn {
+  std::optional<cri::Reply<void>> reply{};
+  std::exception_ptr thrown{};
+  std::optional<std::thread::id> done_by{};
+  asio::cancellation_signal cancel{};
+
+  void begin(Fixture& f) {
+    auto work = [this] { done_by = std::this_thread::get_id(); };
+    auto done = [this](std::exception_ptr exception, cri::Reply<void> result) {
+      thrown = exception;
+      reply = std::move(result);
+    };
+    asio::co_spawn(f.reactor, f.client->read_on(std::move(work)),
+                   asio::bind_cancellation_slot(cancel.slot(), std::move(done)));
+  }
+  [[nodiscard]] bool is_cancelled() const {
+    return thrown == nullptr && reply && !*reply && reply->error().failure == cri::Failure::Cancelled;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("who reads on in a large answer does so on another thread, and here where there is none") {
+  Fixture f;
+  ReadOn beside;
+  beside.begin(f);
+  REQUIRE(run_until(f.reactor, [&] { return beside.reply.has_value(); }));
+  CHECK(*beside.reply);
+  REQUIRE(beside.done_by);
+  CHECK(*beside.done_by != std::this_thread::get_id());
+
+  Fixture without;
+  const evictd::fixture::NoThreads none;
+  ReadOn here;
+  here.begin(without);
+  REQUIRE(run_until(without.reactor, [&] { return here.reply.has_value(); }));
+  CHECK(*here.reply);
+  REQUIRE(here.done_by);
+  CHECK(*here.done_by == std::this_thread::get_id());
+}
+
+TEST_CASE("who reads on in a large answer is cancelled, and the client waits for what is under way alone") {
+  Fixture f;
+  std::promise<void> begun;
+  std::promise<void> go_on;
+  std::optional<cri::Reply<void>> first;
+  auto work = [&begun, wait = go_on.get_future()]() mutable {
+    begun.set_value();
+    wait.get();
+  };
+  asio::co_spawn(f.reactor, f.client->read_on(std::move(work)),
+                 [&](std::exception_ptr, cri::Reply<void> reply) { first = std::move(reply); });
+  f.reactor.poll();
+  begun.get_future().get();
+  ReadOn cancelled;
+  ReadOn queued;
+  cancelled.begin(f);
+  queued.begin(f);
+  f.reactor.restart();
+  f.reactor.poll();
+  cancelled.cancel.emit(asio::cancellation_type::terminal);
+  std::jthread later{[&] {
+    std::this_thread::sleep_for(20ms);
+    go_on.set_value();
+  }};
+  f.client.reset();
+  REQUIRE(run_until(f.reactor, [&] { return first && cancelled.reply && queued.reply; }));
+  CHECK(first->error().failure == cri::Failure::Cancelled);
+  CHECK(cancelled.is_cancelled());
+  CHECK(queued.is_cancelled());
+  CHECK_FALSE(queued.done_by);  // it had not begun
 }
 
 TEST_CASE("a hundred calls run side by side and answer in order") {

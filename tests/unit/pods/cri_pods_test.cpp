@@ -1,10 +1,15 @@
 #include "pods/cri_pods.hpp"
 
 #include <doctest/doctest.h>
+#include <time.h>
 
+#include <chrono>
+
+#include "async/turns.hpp"
 #include "cri/fake_runtime.hpp"
 #include "cri/run.hpp"
 #include "pods/pod_builder.hpp"
+#include "pods/verbose_status.hpp"
 
 namespace evictd::pods::cri_pods_test {
 
@@ -307,6 +312,36 @@ TEST_CASE("a container that vanishes between list and status is left out without
   CHECK(f.keys() == Keys{"shop/web"});
   CHECK(f.pods.find("u-web")->containers.empty());
   CHECK(f.pods.take_warnings().empty());
+}
+
+TEST_CASE("a verbose status of many MiB costs the reactor's turn less than reading it takes") {
+  std::string large = container_json(900, 200 * MiB, 42);
+  large.pop_back();
+  large += R"(,"env":[)";
+  while (large.size() < 14 * MiB) large += R"({"name":"A","value":"as a user has Kubernetes expand it"},)";
+  large += "0]}";
+  const auto processor_time = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+  };
+  const auto before = processor_time();
+  REQUIRE(parse_container_info(large));
+  const auto reading = processor_time() - before;
+
+  Fixture f;
+  f.add_pod("web", 1);
+  for (const auto* id : {"c-1", "c-2", "c-3"}) f.runtime.put(container(id, "s-web", id), large);
+  f.runtime.put(sandbox("s-web", "web", "u-web", 1), sandbox_json("/kubepods/burstable/podu-web"));
+  const async::Turns turns{std::chrono::seconds{10}};
+  f.refresh();
+  f.refresh();  // the turn in which the first was done ends as this one waits
+  const auto web = f.pods.find("u-web");
+  REQUIRE(web);
+  REQUIRE(web->containers.size() == 4);
+  for (const auto& container : web->containers) CHECK(container.pid == 42);
+  CHECK(f.pods.take_warnings().empty());
+  CHECK_MESSAGE(turns.busiest() < reading, turns.busiest().count(), " ns of ", reading.count());
 }
 
 TEST_CASE("refreshes may overlap") {
