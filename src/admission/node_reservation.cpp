@@ -11,13 +11,15 @@ namespace {
 using core::Quantity;
 using core::ResourceList;
 
-/// What hard thresholds keep free of a resource. The last one of a signal counts.
+/// What evictionHard keeps free of a resource: a soft threshold may have no grace period, and keeps nothing free all
+/// the same. The last one of a signal counts.
 Quantity kept_free(std::span<const core::Threshold> thresholds, std::string_view resource, const Quantity& capacity) {
   Quantity result;
   for (const auto& threshold : thresholds) {
     const bool is_memory = resource == "memory" && threshold.signal == core::Signal::MemoryAvailable;
     const bool is_disk = resource == "ephemeral-storage" && threshold.signal == core::Signal::NodefsAvailable;
-    if (threshold.is_hard() && (is_memory || is_disk)) result = Quantity::bytes(threshold.value.of(capacity.value()));
+    const bool is_soft = threshold.source == core::ThresholdSource::EvictionSoft || !threshold.is_hard();
+    if (!is_soft && (is_memory || is_disk)) result = Quantity::bytes(threshold.value.of(capacity.value()));
   }
   return result;
 }

@@ -33,6 +33,15 @@ TEST_CASE("reservations add up, and with them what hard thresholds keep free") {
         amounts({{"cpu", "750m"}, {"memory", "2Gi"}, {"ephemeral-storage", "15Gi"}}));
 }
 
+TEST_CASE("a soft threshold without a grace period keeps nothing free, for it is none of evictionHard") {
+  core::EvictionSettings settings;
+  settings.hard = core::EvictionSettings::BySignal{{"memory.available", "100Mi"}};
+  settings.soft = {{"memory.available", "4Gi"}};
+  settings.soft_grace_period = {{"memory.available", "0s"}};
+  const auto both = fixture::value_of(core::make_policy(settings)).thresholds;
+  CHECK(node_reservation(capacity, {}, {}, both) == amounts({{"memory", "100Mi"}}));
+}
+
 TEST_CASE("a percentage is a share of the capacity") {
   CHECK(node_reservation(capacity, {}, {}, thresholds({{"memory.available", "25%"}})) == amounts({{"memory", "2Gi"}}));
 }
