@@ -51,6 +51,10 @@ Result<Made> make(const Configuration& configuration) {
 }
 
 config::KubeletConfiguration without_allocation(config::KubeletConfiguration kubelet) {
+  // A node's CPUs that are reserved are not the pods', whoever hands the others out.
+  auto reserved = config::reservations(kubelet);
+  kubelet.kube_reserved = std::move(reserved.kube);
+  kubelet.system_reserved = std::move(reserved.system);
   config::KubeletConfiguration defaults;
   kubelet.topology_manager_policy = defaults.topology_manager_policy;
   kubelet.topology_manager_scope = defaults.topology_manager_scope;

@@ -47,6 +47,15 @@ Result<admission::AllocationSettings> allocation_settings(const KubeletConfigura
 
 }  // namespace
 
+Reservations reservations(const KubeletConfiguration& kubelet) {
+  Reservations result{.kube = kubelet.kube_reserved, .system = kubelet.system_reserved};
+  const auto cpus = admission::parse_number_list(kubelet.reserved_system_cpus);
+  if (!cpus || cpus->empty()) return result;
+  result.kube.erase("cpu");
+  result.system.insert_or_assign("cpu", core::Quantity::count(static_cast<std::int64_t>(cpus->size())));
+  return result;
+}
+
 Result<admission::ChainSettings> chain_settings(const KubeletConfiguration& kubelet,
                                                 const admission::MachineTopology& topology,
                                                 const std::vector<admission::Device>& devices) {

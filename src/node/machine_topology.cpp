@@ -251,4 +251,13 @@ Result<MachineTopology> read_machine_topology(const std::filesystem::path& sys, 
   return right;
 }
 
+Result<std::map<std::string, std::int64_t, std::less<>>> read_huge_pages(const std::filesystem::path& sys) {
+  const auto directory = os::Directory::open(sys / "kernel/mm/hugepages");
+  if (is_absent(directory)) return {};
+  if (!directory) return std::unexpected(directory.error());
+  NumaNode machine;
+  if (auto read = read_huge_pages(*directory, machine); !read) return std::unexpected(read.error());
+  return std::move(machine.memory);
+}
+
 }  // namespace evictd::node

@@ -1,5 +1,9 @@
 #pragma once
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
 
 #include "admission/allocation/machine_topology.hpp"
 #include "core/error.hpp"
@@ -15,5 +19,10 @@ namespace evictd::node {
 /// start, not for the loop.
 [[nodiscard]] Result<admission::MachineTopology> read_machine_topology(const std::filesystem::path& sys = "/sys",
                                                                        const std::filesystem::path& proc = "/proc");
+
+/// What is set aside for huge pages of all sizes, bytes by resource ("hugepages-2Mi"), as SYS/kernel/mm/hugepages has
+/// it. A kernel without huge pages has none.
+[[nodiscard]] Result<std::map<std::string, std::int64_t, std::less<>>> read_huge_pages(
+    const std::filesystem::path& sys = "/sys");
 
 }  // namespace evictd::node

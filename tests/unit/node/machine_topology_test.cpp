@@ -100,6 +100,15 @@ TEST_CASE("a kernel without NUMA has one node with all the memory") {
   CHECK(topology.cpus[6].socket == 1);
 }
 
+TEST_CASE("huge pages are told for the machine as a whole, too; a kernel without them has none") {
+  const Tree tree{
+      dir("kernel", {dir("mm", {dir("hugepages", {dir("hugepages-2048kB", {file("nr_hugepages", "3\n")})})})})};
+  CHECK(value_of(read_huge_pages(tree.path())) ==
+        std::map<std::string, std::int64_t, std::less<>>{{"hugepages-2Mi", 3 << 21}});
+  tree.remove("kernel/mm/hugepages");
+  CHECK(value_of(read_huge_pages(tree.path())).empty());
+}
+
 TEST_CASE("firmware that is vague about CPUs makes each a core of socket 0") {
   const auto tree = machine();
   tree.remove("sys/devices/system/cpu/cpu1");
