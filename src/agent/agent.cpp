@@ -83,7 +83,18 @@ void Agent::pass(const wake::Wake& wake) {
                              .under_way = parts_.evictions.under_way()},
                             clock_.now());
   parts_.alarms.passed(wake);
+  warn_of_unknown_layout();
   if (is_by_the_clock(wake) && parts_.evictions.under_way() == 0) parts_.pods.read_again();
+}
+
+/// Why the layout is not known whoever could not find it out has said; but not what comes of it.
+void Agent::warn_of_unknown_layout() {
+  const auto& policy = decider_.synchronizer();
+  const bool ignores = !policy.knows_layout() && policy.conditions().contains(core::NodeCondition::DiskPressure);
+  if (ignores && !ignores_disks_)
+    os::log_warning(
+        "a disk is short, and nothing is done about it: it is not known yet whether images have a disk of their own");
+  ignores_disks_ = ignores;
 }
 
 void Agent::change_policy(core::EvictionPolicy policy, std::optional<std::size_t> evictions_within_a_minute) {

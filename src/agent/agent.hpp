@@ -60,6 +60,7 @@ class Agent {
 
  private:
   void pass(const wake::Wake& wake);
+  void warn_of_unknown_layout();
   void drive(core::Pass pass, core::Turn turn, core::Answer answer = {});
   [[nodiscard]] core::Answer perform(const core::Action& action, core::Turn& turn);
   void answer_later(core::Pass pass, const core::Action& question, core::Turn turn);
@@ -75,6 +76,7 @@ class Agent {
   std::vector<core::Level> levels_;
   node::NodeMemoryReading reading_;               // of the last pass
   std::optional<core::FilesystemLayout> layout_;  // told last; before that the one of an earlier evictd holds
+  bool ignores_disks_ = false;                    // one is short, in the last pass, and its layout is not known
   bool stopping_ = false;
 };
 

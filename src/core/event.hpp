@@ -72,6 +72,7 @@ struct PolicyChanged {
   std::optional<std::size_t> evictions_within_a_minute = 0;
 };
 
+/// It is known where images and writable layers lie. Before that no disk decides anything.
 struct LayoutDetected {
   FilesystemLayout layout;
 };

@@ -194,7 +194,7 @@ void Pass::leave_short(PodListPtr without_victim) {
 }
 
 bool Pass::has_limits() const {
-  return context_.policy.local_storage_isolation &&
+  return context_.layout_known && context_.policy.local_storage_isolation &&
          std::ranges::any_of(*pods_, [](const PodPtr& pod) { return has_local_storage_limits(*pod); });
 }
 
@@ -216,12 +216,13 @@ bool Pass::evict_violators(std::span<const std::optional<PodUsage>> usage, Insta
 }
 
 /// The first acting threshold that what is in flight does not already satisfy. While one pass waits for a disk, no
-/// other is begun: but memory and process ids do not wait for a disk.
+/// other is begun, and none before it is known where images and layers lie, by which it is decided what of a pod counts
+/// (kubelet: no pass without it): but memory and process ids do not wait for a disk.
 std::optional<Acted> Pass::first_short() const {
   for (const auto& acting : acting_) {
     const auto& observation = observations_[acting.threshold.signal];
     if (!observation) continue;
-    if (is_disk(acting.threshold.signal) && context_.passes.waits_for_disk()) continue;
+    if (is_disk(acting.threshold.signal) && (!context_.layout_known || context_.passes.waits_for_disk())) continue;
     if (!context_.in_flight.leaves_short(acting, *observation, context_.layout)) continue;
     return Acted{acting.threshold, *observation};
   }

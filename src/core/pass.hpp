@@ -40,6 +40,7 @@ struct PassContext {
   std::size_t evictions_in_first_minute = 0;  ///< the cap of the minute that is still to begin; 0: none
 
   FilesystemLayout layout{};
+  bool layout_known = false;         ///< false: no disk decides anything; conditions are told all the same
   bool containerfs_derived = false;  ///< containerfs has thresholds by that layout
 
   PodListPtr pods = std::make_shared<const PodList>();  ///< never null

@@ -41,11 +41,13 @@ Synchronizer::State Synchronizer::state() const {
           .back_off = (before_reports_ ? before_reports_->back_off : context_.back_off).state(),
           .rate_limit = (before_reports_ ? before_reports_->rate_limit : context_.rate_limit).state(),
           .layout = context_.layout,
+          .layout_known = context_.layout_known,
           .containerfs_derived = context_.containerfs_derived};
 }
 
 void Synchronizer::restore(State state, Instant now) {
   context_.layout = state.layout;
+  context_.layout_known = state.layout_known;
   if (state.containerfs_derived) context_.derive_containerfs();
   forget_unseen(state.pressure, now);
   context_.pressure.restore(std::move(state.pressure));
@@ -105,6 +107,7 @@ void Synchronizer::on(const PolicyChanged& event, Instant now) {
 }
 
 void Synchronizer::on(const LayoutDetected& event, Instant) {
+  context_.layout_known = true;
   if (event.layout == context_.layout) return;
   context_.layout = event.layout;
   if (context_.containerfs_derived) thresholds_changed();

@@ -58,6 +58,7 @@ class Synchronizer {
     BackOff::State back_off{};
     RateLimit::State rate_limit{};
     FilesystemLayout layout{};
+    bool layout_known = false;         ///< false: no disk decides anything before LayoutDetected tells
     bool containerfs_derived = false;  ///< containerfs has thresholds by that layout
 
     friend bool operator==(const State&, const State&) = default;
@@ -78,6 +79,9 @@ class Synchronizer {
   [[nodiscard]] const NodeConditions& conditions() const { return context_.pressure.conditions(); }
   /// Whether memory is short, and nobody may be evicted for it by now.
   [[nodiscard]] bool nobody_goes() const { return context_.left_short && is_memory(context_.left_short->signal); }
+  /// Whether it was told where images and layers lie, or had been before a restart. Before that no disk decides
+  /// anything.
+  [[nodiscard]] bool knows_layout() const { return context_.layout_known; }
   /// Since when the threshold has been met, or held by its minimum reclaim, without a break.
   [[nodiscard]] std::optional<Instant> met_since(const Threshold& threshold) const {
     return context_.pressure.met_since(threshold);

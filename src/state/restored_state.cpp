@@ -125,6 +125,7 @@ core::Synchronizer::State restored(const v1::Synchronizer& kept) {
   if (kept.has_cap()) state.rate_limit.cap = {.left = kept.cap().left(), .until = restored(kept.cap().until_ns())};
   for (const auto time : kept.recent_evictions_ns()) state.rate_limit.recent.push_back(restored(time));
   state.layout = {.dedicated_imagefs = kept.dedicated_imagefs(), .split = kept.split_imagefs()};
+  state.layout_known = kept.layout_known();
   state.containerfs_derived = kept.containerfs_derived();
   return state;
 }

@@ -199,6 +199,7 @@ v1::Synchronizer keep(const core::Synchronizer::State& from) {
   for (const auto time : from.rate_limit.recent) kept.add_recent_evictions_ns(keep(time));
   kept.set_dedicated_imagefs(from.layout.dedicated_imagefs);
   kept.set_split_imagefs(from.layout.split);
+  kept.set_layout_known(from.layout_known);
   kept.set_containerfs_derived(from.containerfs_derived);
   return kept;
 }

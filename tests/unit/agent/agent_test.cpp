@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "agent/loop.hpp"
+#include "fixture/captured_log.hpp"
 
 // The six rules of the loop, as design.md has them.
 
@@ -253,6 +254,20 @@ TEST_CASE("a dry run decides and stops nobody") {
   loop.wake();
   CHECK(loop.did("intend a"));
   CHECK(loop.stopper.begun.empty());
+}
+
+TEST_CASE("that a disk is short, and nobody goes before the disks' layout is known, is a warning, once") {
+  Loop loop{{.knows_layout = false}, core::Signal::NodefsAvailable};
+  loop.start();
+  const fixture::CapturedLog log;
+  loop.wake();
+  CHECK(log.lines().empty());
+  loop.observer.now = observed({{core::Signal::NodefsAvailable, 0, 100_GiB}});
+  loop.wake();
+  loop.wake();
+  CHECK(log.lines() == Steps{"a disk is short, and nothing is done about it: it is not known yet whether images have a "
+                             "disk of their own"});
+  CHECK_FALSE(loop.did("read disks"));
 }
 
 }  // namespace evictd::agent::agent_test

@@ -60,6 +60,7 @@ struct Lister final : cri::PresenceListener {
 struct LoopOptions {
   core::SynchronizerOptions synchronizer{};
   bool dry_run = false;
+  bool knows_layout = true;  ///< of the disks: one for all
 };
 
 /// The loop on a node of 8 GiB with the pods a (2 GiB) and b (100 MiB), under a hard threshold of 1 GiB. The clock, the
@@ -75,6 +76,7 @@ struct Loop {
     wake_source = source.get();
     sources.push_back(std::move(source));
     core::Turn turn{reason(core::WakeSource::Other)};
+    if (options.knows_layout) decider.tell(core::LayoutDetected{}, turn);
     decider.tell(
         core::PodsChanged{std::make_shared<core::PodList>(fixture::pods({fixture::pod("a"), fixture::pod("b")}))},
         turn);

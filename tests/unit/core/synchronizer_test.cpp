@@ -253,6 +253,36 @@ TEST_CASE("what the node may give up depends on the signal and on where images a
   }
 }
 
+TEST_CASE("until it is known whether images have a disk of their own no disk decides anything, and memory goes on") {
+  const auto short_of = [](std::int64_t available_memory) {
+    return observed({{NodefsAvailable, 1_GiB, 100_GiB}, {MemoryAvailable, available_memory, 4_GiB}});
+  };
+  Guard guard{policy({hard_memory, threshold(NodefsAvailable, "10Gi")}),
+              pods({pod("a"), with_limit("greedy", "1Mi")}),
+              {.in_flight_reclaim = false},
+              std::nullopt};
+  CHECK_FALSE(guard.synchronizer().knows_layout());
+  CHECK(guard.pass(0s, short_of(4_GiB)) == Lines{"crossed nodefs.available<10Gi", "conditions [DiskPressure]"});
+  CHECK(guard.pass(10s, short_of(512_MiB)).back() == "read pod usage: memory");
+
+  (void)guard.tell(LayoutDetected{});
+  CHECK(guard.synchronizer().knows_layout());
+  CHECK(guard.pass(20s, short_of(4_GiB)).back() == "read pod usage: local storage limits");
+  CHECK(guard.measured({}).back() == "reclaim node: containers images");
+}
+
+TEST_CASE("a layout that is not known does not become so by a restart, and one that is stays so") {
+  for (const bool known : {true, false}) {
+    CAPTURE(known);
+    Synchronizer before{policy({hard_memory})};
+    if (known) (void)before.tell(LayoutDetected{{.dedicated_imagefs = true}}, {});
+    Synchronizer after{policy({hard_memory})};
+    after.restore(before.state(), {});
+    CHECK(after.knows_layout() == known);
+    CHECK(after.state().layout.dedicated_imagefs == known);
+  }
+}
+
 TEST_CASE(
     "containerfs thresholds given by the operator never act: the first pass has the derived ones in their place") {
   auto guard =

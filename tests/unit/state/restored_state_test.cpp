@@ -62,6 +62,7 @@ core::Synchronizer::State any_state(Random& random) {
   if (random.chance(50))
     state.rate_limit.cap = {.left = static_cast<std::size_t>(random.between(0, 9)), .until = any_time(random)};
   state.layout = {.dedicated_imagefs = random.chance(50), .split = random.chance(50)};
+  state.layout_known = random.chance(50);
   state.containerfs_derived = random.chance(50);
   return state;
 }
