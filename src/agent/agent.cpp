@@ -104,12 +104,18 @@ void Agent::change_policy(core::EvictionPolicy policy, std::optional<std::size_t
   pass(turn.wake);
 }
 
-/// Does what the pass asks for until it is over, or until a disk has to be waited for.
+/// Does what the pass asks for until it is over, or until a disk has to be waited for. That a threshold is met is told
+/// whatever comes of it, once, and when there is nothing to be done at once any more: a kill comes first. (kubelet:
+/// synchronize, which tells it before it looks for a pod)
 void Agent::drive(core::Pass pass, core::Turn turn, core::Answer answer) {
-  while (const auto action = pass.resume(answer, clock_.now())) {
-    if (core::takes_time(*action)) return answer_later(std::move(pass), *action, std::move(turn));
+  const bool told = pass.chosen().has_value();
+  auto action = pass.resume(answer, clock_.now());
+  while (action && !core::takes_time(*action)) {
     answer = perform(*action, turn);
+    action = pass.resume(answer, clock_.now());
   }
+  if (!told && pass.chosen() && parts_.evictions.acts()) parts_.reports.threshold_met(pass.chosen()->threshold);
+  if (action) answer_later(std::move(pass), *action, std::move(turn));
 }
 
 core::Answer Agent::perform(const core::Action& action, core::Turn& turn) {
@@ -189,10 +195,7 @@ asio::awaitable<void> Agent::answer_from_disk(core::Pass pass, core::ReadPodUsag
 asio::awaitable<void> Agent::reclaim(core::Pass pass, core::ReclaimNode action, core::Turn turn) {
   const auto before = reading_.observations;
   evict::ReclaimResult result;
-  if (parts_.evictions.acts()) {
-    parts_.reports.threshold_met(action.threshold);
-    result = co_await parts_.reclaimer.run(action.containers, action.images);
-  }
+  if (parts_.evictions.acts()) result = co_await parts_.reclaimer.run(action.containers, action.images);
   for (const auto& error : result.errors) os::log_warning("node reclaim: {}", error.message);
   const auto reading = co_await parts_.observer.read_with_disks();
   const auto after = reading ? reading->observations : before;

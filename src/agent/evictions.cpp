@@ -99,9 +99,7 @@ void Evictions::begin(core::Eviction eviction, core::Turn& turn) {
     return parts_.decisions.tell(core::CleanupEnded{uid}, turn);
   }
   os::crash_point("intended");
-  const auto acted = record.acted;
   stop(std::move(record), pod);
-  if (acted) parts_.reports.threshold_met(acted->threshold);
   // What is short beyond this pod's memory takes the next one at once.
   parts_.wakes.notify({core::WakeSource::Followup, "an eviction was begun", parts_.clock.now()});
 }

@@ -58,7 +58,7 @@ class NodeReports {
   void observed(const core::Observations& observations, core::Instant now) { memory_.observed(observations, now); }
   /// These hold now.
   void conditions_changed(const core::NodeConditions& conditions, core::Instant now);
-  /// Node-level reclaim or an eviction began because of the threshold.
+  /// A pass has to do something about the threshold, and maybe nothing can be done.
   void threshold_met(const core::Threshold& threshold) const;
   /// An eviction for memory.available gave its first memory back (MemoryHistory::released()).
   void released(core::Duration since_wake, std::int64_t threshold) { memory_.released(since_wake, threshold); }

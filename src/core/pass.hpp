@@ -91,6 +91,9 @@ class Pass {
   /// What to do next; absent: the pass is over. `answer` is what came of the action before. A pass ends at once if its
   /// question has no answer of the right kind, or if it was dropped while it waited for one. `now` never goes back.
   [[nodiscard]] std::optional<Action> resume(const Answer& answer, Instant now);
+  /// What the pass takes up: the first threshold that acts and that nothing on its way back satisfies. Absent until it
+  /// is found, and where there is none.
+  [[nodiscard]] const std::optional<Acted>& chosen() const { return chosen_; }
 
  private:
   /// Where the pass goes on. Each but the first and the last waits for an answer.

@@ -52,7 +52,7 @@ class ReportQueue {
   bool seen(std::string_view uid, std::string_view phase, std::string_view reason, core::Instant now) {
     return pods_.seen(uid, phase, reason, now);
   }
-  /// A threshold is met and something is done about it.
+  /// A threshold is met, and what can be done about it is done.
   void threshold_met(std::string_view resource, core::Instant now, WallTime time);
   /// The node's pressure conditions, after the transition period.
   void node_conditions(const core::NodeConditions& conditions, core::Instant now, WallTime time);

@@ -256,6 +256,55 @@ TEST_CASE("a dry run decides and stops nobody") {
   CHECK(loop.stopper.begun.empty());
 }
 
+TEST_CASE("the cluster hears that a threshold is met whether or not anybody may go for it") {
+  const auto told = [](Loop& loop) { return loop.cluster.status().waiting; };
+  SUBCASE("a pod goes") {
+    Loop loop;
+    loop.start();
+    CHECK(told(loop) == 0);
+    loop.observer.now = Loop::memory(100);
+    loop.wake();
+    CHECK(loop.did("stop a"));
+    CHECK(told(loop) == 1);
+  }
+  SUBCASE("there is no pod") {
+    Loop loop;
+    loop.start();
+    core::Turn turn{loop.reason(core::WakeSource::Other)};
+    loop.decider.tell(core::PodsChanged{std::make_shared<core::PodList>()}, turn);
+    loop.observer.now = Loop::memory(100);
+    loop.wake();
+    CHECK(told(loop) == 1);
+  }
+  SUBCASE("none of the pods may go") {
+    Loop loop;
+    loop.start();
+    core::Turn turn{loop.reason(core::WakeSource::Other)};
+    loop.decider.tell(core::PodsChanged{std::make_shared<core::PodList>(
+                          fixture::pods({fixture::with_priority(fixture::pod("a"), 2'000'000'000)}))},
+                      turn);
+    loop.observer.now = Loop::memory(100);
+    loop.wake();
+    CHECK(loop.stopper.begun.empty());
+    CHECK(told(loop) == 1);
+  }
+  SUBCASE("the node is reclaimed first, by a runtime that is not there") {
+    Loop loop{{}, core::Signal::NodefsAvailable};
+    loop.start();
+    loop.observer.disks_hang = true;
+    loop.observer.now = observed({{core::Signal::NodefsAvailable, 0, 100_GiB}});
+    loop.wake();
+    CHECK(told(loop) == 1);
+  }
+  SUBCASE("a dry run does nothing about it") {
+    Loop loop{{.dry_run = true}};
+    loop.start();
+    loop.observer.now = Loop::memory(100);
+    loop.wake();
+    CHECK(told(loop) == 0);
+  }
+}
+
 TEST_CASE("that a disk is short, and nobody goes before the disks' layout is known, is a warning, once") {
   Loop loop{{.knows_layout = false}, core::Signal::NodefsAvailable};
   loop.start();

@@ -24,6 +24,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 #include "host/systemd.hpp"
+#include "kube/reporter.hpp"
 #include "wake/deadline.hpp"
 #include "wake/fallback_timer.hpp"
 
@@ -151,7 +152,9 @@ struct Loop {
   Decider decider{policy, options.synchronizer, clock, deadline};
   EvictionRecords records;
   ConditionTimes conditions;
-  NodeReports reports{{.observer = observer, .service = service, .state = saver, .conditions = conditions}};
+  kube::Reporter cluster{reactor.get_executor(), {.node = "n1"}, {}, {}};  // sends nothing: what it is told waits
+  NodeReports reports{
+      {.observer = observer, .service = service, .state = saver, .conditions = conditions, .cluster = &cluster}};
   LocalStorage storage{
       reactor.get_executor(),
       {.longest_wait = std::chrono::seconds(10)},
