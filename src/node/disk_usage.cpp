@@ -85,24 +85,28 @@ TreeUsage TreeWalk::usage() const {
 }
 
 bool TreeWalk::go_on(WalkBudget& budget) {
-  while (!levels_.empty()) {
-    if (!has_unread_entries())
-      step();
-    else if (!look_through(budget))
-      return false;
-  }
+  while (!levels_.empty())
+    if (!(has_unread_entries() ? look_through(budget) : step(budget))) return false;
   return true;
 }
 
-void TreeWalk::step() {
+/// False where the budget ended.
+bool TreeWalk::step(WalkBudget& budget) {
   auto& level = levels_.back();
-  if (level.pending.empty()) return level.listed ? leave() : list(level);
+  if (level.pending.empty()) {
+    level.listed ? leave() : list(level);
+    return true;
+  }
+  if (!budget.take()) return false;
   const auto name = std::move(level.pending.back());
   level.pending.pop_back();
   auto descriptor = os::open_beneath(level.descriptor.get(), name);
-  if (descriptor) return enter(std::move(descriptor));
   // Another file system, which may not answer, is not even opened.
-  if (errno != EXDEV && !has_vanished(errno)) usage_.complete = false;
+  if (descriptor)
+    enter(std::move(descriptor));
+  else if (errno != EXDEV && !has_vanished(errno))
+    usage_.complete = false;
+  return true;
 }
 
 /// Counts the directory, unless it is another file system's, and has its entries read next.
@@ -156,7 +160,8 @@ bool TreeWalk::look_through(WalkBudget& budget) {
     const std::string_view name = entry.d_name;
     const bool is_passed_over = extent_ == Extent::files && entry.d_type == DT_DIR;
     if (name != "." && name != ".." && !is_passed_over) {
-      if (!budget.take()) return false;
+      // Of a directory it is opening it that takes time: see step().
+      if (entry.d_type != DT_DIR && !budget.take()) return false;
       look_at(level, entry.d_name, entry.d_type);
     }
     level.position = entry.d_off;

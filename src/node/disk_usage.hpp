@@ -84,7 +84,7 @@ class TreeWalk {
 
   [[nodiscard]] bool has_unread_entries() const { return offset_ < size_; }
   [[nodiscard]] bool look_through(WalkBudget& budget);
-  void step();
+  [[nodiscard]] bool step(WalkBudget& budget);
   void list(Level& level);
   void enter(os::FileDescriptor descriptor);
   void leave();

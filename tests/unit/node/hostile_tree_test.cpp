@@ -224,6 +224,20 @@ TEST_CASE("200000 files are counted, in one piece and in many") {
   CHECK(pieces == 200'020 / 7'777 + 1);
 }
 
+TEST_CASE("directories take from a walk's budget when they are opened, too") {
+  const Tree tree;
+  constexpr int count = 1'300;  // one system call lists them all
+  for (int i = 0; i < count; ++i) fs::create_directory(tree.path(std::to_string(i)));
+  TreeWalk walk{open_directory(tree.path())};
+  for (bool done = false; !done;) {
+    const auto before = walk.usage().inodes;
+    WalkBudget piece{1'000'000, 0s};
+    done = walk.go_on(piece);
+    CHECK(walk.usage().inodes - before <= 64);
+  }
+  CHECK(walk.usage() == measure(tree.path()));
+}
+
 TEST_CASE("a directory that becomes a symbolic link while it is walked leads nowhere") {
   const Tree outside;
   for (int i = 0; i < 200; ++i) outside.add("", file(std::to_string(i), kib(8)));
