@@ -81,14 +81,21 @@ os::FileResult<void> FanotifyTrees::mark(const fs::path& root) {
   os::FileDescriptor directory{::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   struct stat status{};
   struct statfs filesystem{};
-  if (!directory || fstat(directory.get(), &status) != 0 || fstatfs(directory.get(), &filesystem) != 0)
+  struct statx mount{};
+  if (!directory || fstat(directory.get(), &status) != 0 || fstatfs(directory.get(), &filesystem) != 0 ||
+      statx(directory.get(), "", AT_EMPTY_PATH, STATX_MNT_ID, &mount) != 0)
     return std::unexpected(os::system_error(errno, root.native()));
-  if (std::ranges::find(marked_, status.st_dev, &Marked::device) != marked_.end()) return {};
+  if (const auto known = std::ranges::find(marked_, status.st_dev, &Marked::device); known != marked_.end()) {
+    if (std::ranges::find(known->mounts, mount.stx_mnt_id, &Mounted::id) == known->mounts.end())
+      known->mounts.push_back({.id = mount.stx_mnt_id, .directory = std::move(directory)});
+    return {};
+  }
   if (fanotify_mark(queue_.get(), FAN_MARK_ADD | FAN_MARK_FILESYSTEM, fanotify_changes, directory.get(), nullptr) != 0)
     return std::unexpected(os::system_error(errno, root.native()));
-  Marked marked{.device = status.st_dev, .fsid = {}, .directory = std::move(directory)};
+  Marked marked{.device = status.st_dev, .fsid = {}};
   static_assert(sizeof filesystem.f_fsid == sizeof marked.fsid);
   std::memcpy(marked.fsid.data(), &filesystem.f_fsid, sizeof marked.fsid);
+  marked.mounts.push_back({.id = mount.stx_mnt_id, .directory = std::move(directory)});
   marked_.push_back(std::move(marked));
   return {};
 }
@@ -220,32 +227,33 @@ void FanotifyTrees::read_event(std::string_view records) {
     std::memcpy(fsid.data(), &info.fsid, sizeof fsid);
     const auto marked = std::ranges::find(marked_, fsid, &Marked::fsid);
     if (marked == marked_.end()) return;
-    const auto path = path_of(*marked, handle);
-    if (!path) return;
-    if (const auto* uid = owner_of(*path)) changed_.insert(*uid);
+    if (const auto* uid = owner_of(*marked, handle)) changed_.insert(*uid);
     return;
   }
 }
 
-/// Absent for a directory seen in this batch already, and for one that is gone: its going is an event of the one above.
-std::optional<std::string> FanotifyTrees::path_of(const Marked& marked, std::string_view handle) {
+/// Null for a directory seen in this batch already, and for one that is gone: its going is an event of the one above.
+const std::string* FanotifyTrees::owner_of(const Marked& marked, std::string_view handle) {
   file_handle head{};
-  if (handle.size() < sizeof head) return std::nullopt;
+  if (handle.size() < sizeof head) return nullptr;
   std::memcpy(&head, handle.data(), sizeof head);
-  if (handle.size() < sizeof head + head.handle_bytes || head.handle_bytes > MAX_HANDLE_SZ) return std::nullopt;
+  if (handle.size() < sizeof head + head.handle_bytes || head.handle_bytes > MAX_HANDLE_SZ) return nullptr;
   const auto whole = handle.substr(0, sizeof head + head.handle_bytes);
-  if (!handles_.emplace(whole).second) return std::nullopt;
+  if (!handles_.emplace(whole).second) return nullptr;
 
   alignas(file_handle) std::array<char, sizeof(file_handle) + MAX_HANDLE_SZ> copy;
-  std::memcpy(copy.data(), whole.data(), whole.size());
-  const os::FileDescriptor directory{
-      open_by_handle_at(marked.directory.get(), reinterpret_cast<file_handle*>(copy.data()), O_PATH | O_CLOEXEC)};
-  if (!directory) return std::nullopt;
-  std::array<char, 4096> path;
-  const auto link = fmt::format("/proc/self/fd/{}", directory.get());
-  const auto length = readlink(link.c_str(), path.data(), path.size());
-  if (length <= 0) return std::nullopt;
-  return std::string(path.data(), static_cast<std::size_t>(length));
+  for (const auto& mount : marked.mounts) {
+    std::memcpy(copy.data(), whole.data(), whole.size());
+    const os::FileDescriptor directory{
+        open_by_handle_at(mount.directory.get(), reinterpret_cast<file_handle*>(copy.data()), O_PATH | O_CLOEXEC)};
+    if (!directory) continue;
+    std::array<char, 4096> path;
+    const auto link = fmt::format("/proc/self/fd/{}", directory.get());
+    const auto length = readlink(link.c_str(), path.data(), path.size());
+    if (length <= 0) continue;
+    if (const auto* uid = owner_of({path.data(), static_cast<std::size_t>(length)})) return uid;
+  }
+  return nullptr;
 }
 
 const std::string* FanotifyTrees::owner_of(std::string_view path) const {

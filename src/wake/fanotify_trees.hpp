@@ -6,10 +6,10 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -28,8 +28,10 @@ namespace evictd::wake {
 /// TreeWatch by fanotify(7): one mark on the file system of the pods' directories tells of every change on it, so there
 /// are no watches to add and remove however many directories there are. An event names its directory by a file handle
 /// (FAN_REPORT_DFID_NAME, Linux 5.9), and the directory's path names the pod; what happens elsewhere on the file system
-/// is dropped. Where only others write, the queue is looked at less and less often, down to once in two seconds: a
-/// file system that is always written to must not keep the reactor awake.
+/// is dropped. A path leads through one mount: where several show the file system (a container's volumes), the
+/// directory is looked for in each of those that `roots` are in. Where only others write, the queue is looked at less
+/// and less often, down to once in two seconds: a file system that is always written to must not keep the reactor
+/// awake.
 ///
 /// Needs CAP_SYS_ADMIN and CAP_DAC_READ_SEARCH, and a file system that can be marked: ext4, xfs and tmpfs can. The mark
 /// holds the file system's mount: it cannot be unmounted while evictd runs. That would be wrong for file systems that
@@ -48,10 +50,15 @@ class FanotifyTrees final : public TreeWatch {
   [[nodiscard]] std::string describe() const override;
 
  private:
+  /// A mount of a root, by which handles are opened.
+  struct Mounted {
+    std::uint64_t id;
+    os::FileDescriptor directory;
+  };
   struct Marked {
     dev_t device;
-    std::array<int, 2> fsid;       // as events name it
-    os::FileDescriptor directory;  // by which handles are opened
+    std::array<int, 2> fsid;  // as events name it
+    std::vector<Mounted> mounts{};
   };
 
   struct Pod {
@@ -72,7 +79,7 @@ class FanotifyTrees final : public TreeWatch {
   void read(std::size_t size);
   [[nodiscard]] core::Duration next_pause(std::size_t size);
   void read_event(std::string_view event);
-  [[nodiscard]] std::optional<std::string> path_of(const Marked& marked, std::string_view handle);
+  [[nodiscard]] const std::string* owner_of(const Marked& marked, std::string_view handle);
   [[nodiscard]] const std::string* owner_of(std::string_view path) const;
   void report();
 

@@ -364,4 +364,32 @@ TEST_CASE("fanotify takes one mark for all pods, and a flood of events loses non
   CHECK(changed == Uids{"loud", "quiet"});
 }
 
+TEST_CASE("fanotify knows directories of one file system by each of the mounts that show them") {
+  SKIP_UNLESS(geteuid() == 0, "not root");
+  SKIP_IF(fixture::Mount::impossible());
+  const Tree tree{{dir("disk"), dir("kubelet"), dir("logs")}};
+  const auto disk = fixture::Mount::tmpfs(tree.path("disk"), "size=4m");
+  tree.add("disk", dir("x", {dir("kubelet", {dir("b")}), dir("logs", {dir("a")})}));
+  const auto kubelet = fixture::Mount::bind(tree.path("disk/x/kubelet"), tree.path("kubelet"));
+  const auto logs = fixture::Mount::bind(tree.path("disk/x/logs"), tree.path("logs"));
+  boost::asio::io_context reactor{1};
+  Uids changed;
+  FanotifyTrees trees{reactor.get_executor(), [&](const std::string& uid) { changed.insert(uid); }};
+  const std::vector<fs::path> roots{tree.path("kubelet"), tree.path("logs")};
+  REQUIRE(trees.open(roots));
+  CHECK(trees.describe() == "fanotify on 1 file system");
+  REQUIRE(trees.watch(watched({{"A", {tree.path("logs/a")}}, {"B", {tree.path("kubelet/b")}}})));
+  const auto tells = [&](const std::string& uid) {
+    for (int i = 0; i < 50 && changed.empty(); ++i) {
+      reactor.restart();
+      reactor.run_for(100ms);
+    }
+    return std::exchange(changed, {}) == Uids{uid};
+  };
+  append(tree.path("kubelet/b/file"));
+  CHECK(tells("B"));
+  append(tree.path("logs/a/file"));
+  CHECK(tells("A"));
+}
+
 }  // namespace evictd::wake::pod_files_test
