@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -189,12 +191,12 @@ std::vector<bool> PodUsageReader::running(const core::PodList& pods) const {
 PodUsages PodUsageReader::known_disk(const core::PodList& pods) const {
   PodUsages usages;
   usages.reserve(pods.size());
-  for (const auto& pod : pods) usages.push_back(known_disk(*pod));
+  for (const auto& pod : pods) usages.push_back(disk_usage(*pod, disk_.known(pod->uid).get()));
   return usages;
 }
 
-std::optional<core::PodUsage> PodUsageReader::known_disk(const core::Pod& pod) const {
-  const auto reading = disk_.known(pod.uid);
+std::optional<core::PodUsage> PodUsageReader::disk_usage(const core::Pod& pod,
+                                                         const node::PodDiskReading* reading) const {
   const auto runtime_pod = pods_.find(pod.uid);
   if (!reading || !runtime_pod) return std::nullopt;
   core::PodUsage usage;
@@ -220,13 +222,20 @@ boost::asio::awaitable<void> PodUsageReader::measure_disk(core::PodListPtr pods,
     layers_ = *std::move(told);
   else
     os::log_warning("{}", told.error().message);
-  std::vector<node::PodName> names;
+  // There is time for so many walks: those come first that are known to hold the most.
+  const node::PodDiskReading nothing;
+  std::multimap<std::int64_t, node::PodName, std::greater<>> by_bytes;
   for (const auto& pod : *pods) {
-    auto& name = names.emplace_back(node::PodName{pod->uid, pod->name_space, pod->name});
+    node::PodName name{pod->uid, pod->name_space, pod->name};
     const auto runtime_pod = layers == Layers::walked ? pods_.find(pod->uid) : nullptr;
-    if (!runtime_pod) continue;
-    for (const auto* container : pods::current_containers(*runtime_pod)) name.containers.push_back(container->id);
+    if (runtime_pod)
+      for (const auto* container : pods::current_containers(*runtime_pod)) name.containers.push_back(container->id);
+    const auto reading = disk_.known(pod->uid);
+    const auto usage = disk_usage(*pod, reading ? reading.get() : &nothing);
+    by_bytes.emplace(usage ? usage->ephemeral.value_or(0) : 0, std::move(name));
   }
+  const auto in_order = std::views::values(by_bytes);
+  const std::vector<node::PodName> names(in_order.begin(), in_order.end());
   co_await disk_.measure(names);
   std::erase_if(incomplete_, [&](const std::string& uid) { return disk_.known(uid) == nullptr; });
   for (const auto& name : names) tell_whether_complete(name);

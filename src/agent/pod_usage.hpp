@@ -86,7 +86,8 @@ class PodUsageReader final : public Usage {
   };
   class Readings;
 
-  [[nodiscard]] std::optional<core::PodUsage> known_disk(const core::Pod& pod) const;
+  [[nodiscard]] std::optional<core::PodUsage> disk_usage(const core::Pod& pod,
+                                                         const node::PodDiskReading* reading) const;
   void read_held(std::size_t place);
   void put_in_order();
   [[nodiscard]] bool is_counted(const node::PodMemory& pod) const;

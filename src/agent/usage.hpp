@@ -44,7 +44,8 @@ class Usage {
     told,    ///< as the runtime measured them, up to 10 s ago
     walked,  ///< as they are: who fills a disk within seconds has a layer that the runtime knows nothing of yet
   };
-  /// Measures what known_disk() answers. Takes as long as the directories are large, without blocking the reactor.
+  /// Measures what known_disk() answers. Takes as long as the directories are large, without blocking the reactor, and
+  /// ends with what is known by then once that took too long (node::PodDiskSettings::patience).
   [[nodiscard]] virtual boost::asio::awaitable<void> measure_disk(core::PodListPtr pods, Layers layers) = 0;
 
   /// With the working sets of the pod's containers, for the message that names the greedy ones.

@@ -25,48 +25,40 @@ using ReadingPtr = std::shared_ptr<const PodDiskReading>;
 
 /// What a worker does of a walk. The worker's while a slice is under way, else the reactor's.
 struct Walking {
-  /// One slice; whether it was the last.
-  bool go_on(core::Duration slice) {
+  void go_on(core::Duration slice) {
     const auto begin = now();
     if (begun == core::Instant{}) begun = begin;
     WalkBudget budget(entries_left, slice, stop.get_token());
     const bool done = files.go_on(budget);
     entries_left = budget.entries_left();
+    ended = done || entries_left == 0 || stop.stop_requested();
+    reading = std::make_shared<const PodDiskReading>(files.reading());
     spent += now() - begin;
-    return done || entries_left == 0 || stop.stop_requested();
   }
 
   PodWalk files;
   std::int64_t entries_left;
   core::Instant begun{};
   core::Duration spent{};
-  bool out_of_patience = false;
   std::stop_source stop{};  // for any thread
 
   // Of the last slice.
   bool ended = false;
-  ReadingPtr reading{};  // where the walk ended, or patience did
+  ReadingPtr reading{};
 };
 
-/// One walk, and those who wait for it.
+/// One walk, and what came of it.
 struct Walk {
-  Walk(const asio::any_io_executor& reactor, const PodName& pod, const PodDiskSettings& settings)
-      : uid(pod.uid),
-        has_layers(!pod.containers.empty()),
-        done(reactor, asio::steady_timer::time_point::max()),
+  Walk(PodName name, const PodDiskSettings& settings)
+      : pod(std::move(name)),
         walking(std::make_shared<Walking>(
             Walking{.files = PodWalk{settings.roots, pod}, .entries_left = settings.max_entries})) {}
 
-  void tell() {
-    told = true;
-    done.cancel();
-  }
-
-  std::string uid;
-  bool has_layers;
-  bool told = false;        // it ended, or patience did
-  bool hangs = false;       // and was given up
-  asio::steady_timer done;  // never expires: cancelled when it is told
+  PodName pod;
+  bool is_begun = false;
+  bool told = false;   // it ended, or patience did
+  bool hangs = false;  // and was given up
+  ReadingPtr seen{};   // so far; null before the first slice is over
   std::shared_ptr<Walking> walking;
 };
 
@@ -87,19 +79,31 @@ struct PodDisk::State : std::enable_shared_from_this<State> {
       : reactor(std::move(reactor_executor)),
         make_worker(std::move(make)),
         settings(std::move(given)),
+        slice_over(reactor, asio::steady_timer::time_point::max()),
         watchdog(reactor) {}
 
   /// Begins a walk of the pod, or joins the one that is under way. Null where it is refused.
   WalkPtr start(const PodName& pod) {
     auto& entry = pods[pod.uid];
-    if (entry.walk) return entry.walk;
+    if (entry.walk) {
+      if (!entry.walk->is_begun) look_at_more(entry, pod);
+      return entry.walk;
+    }
     entry.refused = !has_worker();
     if (entry.refused) return nullptr;
     entry.dirty = false;
-    entry.walk = std::make_shared<Walk>(reactor, pod, settings);
+    entry.walk = std::make_shared<Walk>(pod, settings);
     turns.push_back(entry.walk);
     go_on();
     return entry.walk;
+  }
+
+  /// A walk that is yet to begin will see all that is there by then, and layers if they are asked for.
+  void look_at_more(Entry& entry, const PodName& pod) {
+    entry.dirty = false;
+    if (pod.containers.empty()) return;
+    entry.walk->pod = pod;
+    entry.walk->walking->files = PodWalk{settings.roots, pod};
   }
 
   bool has_worker() {
@@ -112,18 +116,13 @@ struct PodDisk::State : std::enable_shared_from_this<State> {
     if (current || turns.empty() || stopping) return;
     current = std::move(turns.front());
     turns.pop_front();
+    current->is_begun = true;
     watchdog.expires_after(settings.slice + settings.hang);
     watchdog.async_wait([weak = weak_from_this(), walk = current](boost::system::error_code cancelled) {
       const auto self = weak.lock();
       if (!cancelled && self && self->current == walk) self->give_up();
     });
-    const auto work = [walking = current->walking, slice = settings.slice, patience = settings.patience] {
-      walking->ended = walking->go_on(slice);
-      const bool impatient = !walking->ended && !walking->out_of_patience && now() - walking->begun >= patience;
-      walking->out_of_patience = walking->out_of_patience || impatient;
-      if (walking->ended || impatient)
-        walking->reading = std::make_shared<const PodDiskReading>(walking->files.reading());
-    };
+    const auto work = [walking = current->walking, slice = settings.slice] { walking->go_on(slice); };
     worker->run(work, [weak = weak_from_this(), walk = current] {
       if (const auto self = weak.lock()) self->slice_ended(walk);
     });
@@ -133,24 +132,47 @@ struct PodDisk::State : std::enable_shared_from_this<State> {
     if (walk->hangs) return came_back(walk);
     watchdog.cancel();
     current.reset();
-    if (auto reading = std::exchange(walk->walking->reading, nullptr)) heard(*walk, std::move(reading));
+    heard(*walk);
     if (!walk->walking->ended) turns.push_back(walk);
+    slice_over.cancel();
     go_on();
   }
 
-  void heard(Walk& walk, ReadingPtr reading) {
-    const auto& walking = *walk.walking;
-    // A pod that was forgotten meanwhile, even if another of its uid came, has nothing to do with this walk.
-    if (const auto entry = pods.find(walk.uid); entry != pods.end() && entry->second.walk.get() == &walk) {
-      // All that there was a while ago says more than a part of what there is.
-      const bool knew_all = entry->second.reading && entry->second.reading->complete;
-      if (walking.ended || !knew_all) entry->second.reading = std::move(reading);
-      if (walking.ended) {
-        entry->second.rested = walking.spent < std::chrono::seconds(1) ? core::Instant{} : now() + 4 * walking.spent;
-        entry->second.walk.reset();
-      }
+  void heard(Walk& walk) {
+    auto& walking = *walk.walking;
+    auto reading = std::exchange(walking.reading, nullptr);
+    walk.seen = reading;
+    if (!walking.ended) {
+      const bool impatient = !walk.told && now() - walking.begun >= settings.patience;
+      if (impatient) count_in_part(walk);
+      walk.told = walk.told || impatient;
+      return;
     }
-    walk.tell();
+    if (auto* entry = entry_of(walk)) {
+      entry->reading = std::move(reading);
+      entry->rested = walking.spent < std::chrono::seconds(1) ? core::Instant{} : now() + 4 * walking.spent;
+      entry->walk.reset();
+    }
+    walk.told = true;
+  }
+
+  /// Null where the pod was forgotten meanwhile: even if another of its uid came, that has nothing to do with this
+  /// walk.
+  Entry* entry_of(const Walk& walk) {
+    const auto entry = pods.find(walk.pod.uid);
+    return entry != pods.end() && entry->second.walk.get() == &walk ? &entry->second : nullptr;
+  }
+
+  /// What is known of the pod for somebody who does not wait for the walk's end. A pod of which nothing is known yet
+  /// has a reading, too, that says so: it would be evicted first for having none.
+  void count_in_part(const Walk& walk) {
+    auto* entry = entry_of(walk);
+    // All that there was a while ago says more than a part of what there is.
+    if (entry == nullptr || walk.hangs || (entry->reading && entry->reading->complete)) return;
+    if (walk.seen)
+      entry->reading = walk.seen;
+    else if (!entry->reading)
+      entry->reading = std::make_shared<const PodDiskReading>(PodDiskReading{.complete = false, .time = now()});
   }
 
   /// The worker is held up: the walk stays with it, and those who wait for the pod go on without it.
@@ -158,25 +180,26 @@ struct PodDisk::State : std::enable_shared_from_this<State> {
     auto walk = std::move(current);
     walk->hangs = true;
     walk->walking->stop.request_stop();
-    walk->tell();
+    walk->told = true;
     given_up.emplace(std::move(walk), std::move(worker));
+    slice_over.cancel();
     if (has_worker()) return go_on();
     os::log_warning("{} walks through pods' directories hang; pods are not measured on disk until one of them returns",
                     given_up.size());
     for (const auto& waiting : std::exchange(turns, {})) {
-      if (const auto entry = pods.find(waiting->uid); entry != pods.end() && entry->second.walk == waiting) {
-        entry->second.walk.reset();
-        entry->second.refused = true;
+      if (auto* entry = entry_of(*waiting)) {
+        entry->walk.reset();
+        entry->refused = true;
       }
-      waiting->tell();
+      waiting->told = true;
     }
   }
 
   /// What it saw is older than it took, and there is less to it.
   void came_back(const WalkPtr& walk) {
-    if (const auto entry = pods.find(walk->uid); entry != pods.end() && entry->second.walk == walk) {
-      entry->second.walk.reset();
-      entry->second.dirty = true;
+    if (auto* entry = entry_of(*walk)) {
+      entry->walk.reset();
+      entry->dirty = true;
     }
     given_up.erase(walk);
     if (given_up.size() + 1 == settings.most_given_up) os::log_info("pods are measured on disk again");
@@ -188,10 +211,11 @@ struct PodDisk::State : std::enable_shared_from_this<State> {
     for (const auto& [uid, entry] : pods) {
       if (!entry.walk) continue;
       entry.walk->walking->stop.request_stop();
-      entry.walk->tell();
+      entry.walk->told = true;
     }
-    if (current) current->tell();  // of a pod that was forgotten
-    for (const auto& walk : turns) walk->tell();
+    if (current) current->told = true;  // of a pod that was forgotten
+    for (const auto& walk : turns) walk->told = true;
+    slice_over.cancel();
     worker.reset();
     given_up.clear();
   }
@@ -201,9 +225,10 @@ struct PodDisk::State : std::enable_shared_from_this<State> {
   PodDiskSettings settings;
   bool stopping = false;
   std::map<std::string, Entry, std::less<>> pods;
-  std::deque<WalkPtr> turns;    // that wait for the worker
-  WalkPtr current;              // whose slice is under way
-  asio::steady_timer watchdog;  // of the slice
+  std::deque<WalkPtr> turns;      // that wait for the worker
+  WalkPtr current;                // whose slice is under way
+  asio::steady_timer slice_over;  // never expires: cancelled when a slice is over
+  asio::steady_timer watchdog;    // of the slice
   std::unique_ptr<async::Worker> worker;
   std::map<WalkPtr, std::unique_ptr<async::Worker>> given_up;
 };
@@ -245,20 +270,30 @@ std::vector<PodName> PodDisk::due(std::span<const PodName> pods, core::Instant n
 
 asio::awaitable<void> PodDisk::measure(std::vector<PodName> pods) {
   const auto state = state_;  // this may go while the walks are waited for
-  const auto wait_for = [](WalkPtr walk) -> asio::awaitable<void> {
-    while (walk && !walk->told) co_await walk->done.async_wait(asio::as_tuple(asio::use_awaitable));
+  const auto end = now() + state->settings.patience;
+  bool is_over = false;
+  const auto wait_for = [&](WalkPtr walk) -> asio::awaitable<void> {
+    while (walk && !walk->told && !is_over) {
+      co_await state->slice_over.async_wait(asio::as_tuple(asio::use_awaitable));
+      is_over = now() >= end;  // nothing more is known of any walk before its slice is over
+    }
   };
   std::vector<std::pair<WalkPtr, bool>> walks;  // and whether it began too early
   for (const auto& pod : pods) {
     const auto& entry = state->pods[pod.uid];
-    const bool lacks_layers = entry.walk && !pod.containers.empty() && !entry.walk->has_layers;
-    const bool outdated = entry.walk && (entry.dirty || lacks_layers);
+    const bool is_begun = entry.walk && entry.walk->is_begun;
+    const bool lacks_layers = is_begun && !pod.containers.empty() && entry.walk->pod.containers.empty();
+    const bool outdated = is_begun && (entry.dirty || lacks_layers);
     walks.emplace_back(state->start(pod), outdated);
   }
   for (std::size_t i = 0; i < pods.size(); ++i) {
     co_await wait_for(walks[i].first);
-    if (walks[i].second && !state->stopping) co_await wait_for(state->start(pods[i]));
+    if (!walks[i].second || is_over || state->stopping) continue;
+    walks[i].first = state->start(pods[i]);
+    co_await wait_for(walks[i].first);
   }
+  for (const auto& [walk, outdated] : walks)
+    if (walk) state->count_in_part(*walk);
 }
 
 void PodDisk::mark_dirty(std::string_view uid) {

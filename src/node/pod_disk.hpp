@@ -24,8 +24,9 @@ struct PodDiskSettings {
   /// After so long of one pod another has its turn; the walk goes on later where it was. Nearly all pods are done by
   /// then, and need not share their time with others.
   core::Duration slice = std::chrono::seconds(2);
-  /// A caller that waits for a pod goes on after this time with what was seen until then; the walk does not end. A pod
-  /// with a million files takes 4 s from a warm cache.
+  /// A caller goes on when the slice is over that is under way after this time, however many pods it asked for, with
+  /// what was seen until then; the walks do not end. A walk that takes longer is not waited for any more. A pod with a
+  /// million files takes 4 s from a warm cache.
   core::Duration patience = std::chrono::seconds(20);
   /// A slice that is not over by so much after its time is held by a system call, which may never return: its thread is
   /// given up, and another one goes on with the other pods. A disk that is merely busy answers each call within less.
@@ -68,10 +69,11 @@ class PodDisk {
   /// beyond `patience` and is walked on, or whose last walk took long and that rests for four times as long.
   [[nodiscard]] std::vector<PodName> due(std::span<const PodName> pods, core::Instant now) const;
 
-  /// Measures these pods now and returns when all are known, or have been walked for as long as `patience`: of these
-  /// the last complete reading is known still, or else one that is not, until the walk ends. Pods out of reach are not
-  /// waited for. Walks of one pod never run twice at the same time: where one is under way it is waited for instead,
-  /// and where the pod was marked since it began, or layers are asked for that it does not look at, another follows.
+  /// Measures these pods now, the first ones first, and returns when all are known or `patience` is over, of which what
+  /// others asked for before takes its part. Of those that are not, the last complete reading is known still, or else
+  /// one that is not, until the walk ends. Neither pods out of reach nor walks of more than `patience` are waited for.
+  /// Walks of one pod never run twice at the same time: where one is under way it is waited for instead, and where the
+  /// pod was marked since it began, or layers are asked for that it does not look at, another follows.
   [[nodiscard]] boost::asio::awaitable<void> measure(std::vector<PodName> pods);
 
   /// Something in the pod's directories changed: it is due. Nothing happens for pods that are not known.

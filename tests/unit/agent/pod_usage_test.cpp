@@ -6,6 +6,7 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 
+#include "async/spawn.hpp"
 #include "async/worker.hpp"
 #include "core/eviction_order.hpp"
 #include "cri/fake_runtime.hpp"
@@ -14,6 +15,7 @@
 #include "fixture/pods.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
+#include "node/disk_walkers.hpp"
 #include "pods/pod_builder.hpp"
 
 namespace evictd::agent::pod_usage_test {
@@ -108,6 +110,47 @@ struct Disk {
       {.cgroups = node.cgroups, .memory = node.memory, .disk = disk, .runtime = client, .pods = pods}};
 };
 
+/// The pod "slow" as well, with more logs than one turn suffices for; layers can be walked, when the test says so.
+struct SlowDisk : Disk {
+  SlowDisk() {
+    runtime.put(test::sandbox("s-slow", "slow", "slow"), test::sandbox_json("/kubepods/podslow"));
+    logs.add("", dir("shop_slow_slow", {dir("main")}));
+    for (int i = 0; i < 500; ++i) logs.add("shop_slow_slow/main", file(std::to_string(i), ""));
+  }
+  /// Counts down when it is measured.
+  void spawn_measure(core::PodListPtr list, Usage::Layers layers, int& running) {
+    ++running;
+    async::spawn(
+        node.reactor.get_executor(),
+        [](PodUsageReader& held, core::PodListPtr given, Usage::Layers which,
+           int& count) -> boost::asio::awaitable<void> {
+          co_await held.measure_disk(std::move(given), which);
+          --count;
+        }(held_reader, std::move(list), layers, running),
+        "measuring");
+  }
+  [[nodiscard]] bool has_turn() const { return !workers.made.empty() && !workers.made[0]->empty(); }
+  /// The slice of whoever's turn it is.
+  void let_go() {
+    REQUIRE(test::run_until(node.reactor, [&] { return has_turn(); }));
+    workers.let_go(0);
+    node.reactor.restart();
+    node.reactor.poll();
+  }
+
+  Tree host{dir("1", {file("mountinfo", "1 2 0:3 / /run/c1/rootfs rw - overlay overlay rw,upperdir=/layer/fs\n"),
+                      dir("root", {dir("layer", {dir("fs", {file("filler", std::string(300'000, 'x'))})})})})};
+  test::HeldWorkers workers;
+  node::PodDisk held_disk{node.reactor.get_executor(),
+                          workers.maker(),
+                          {.roots = {.logs = logs.path(),
+                                     .kubelet = logs.path("none"),
+                                     .layers = std::make_shared<node::LayerMounts>(host.path())},
+                           .slice = {}}};
+  PodUsageReader held_reader{
+      {.cgroups = node.cgroups, .memory = node.memory, .disk = held_disk, .runtime = client, .pods = pods}};
+};
+
 }  // namespace
 
 TEST_CASE("the logs of a container count once, however often it was started, and its layer is that of the last start") {
@@ -134,6 +177,28 @@ TEST_CASE("the logs of a container count once, however often it was started, and
     CHECK(between.containers.back().rootfs.bytes == 100'000);
     CHECK(between.containers.back().logs.bytes == logs);
   }
+}
+
+TEST_CASE("the pods that are known to hold the most are walked first") {
+  SlowDisk scene;
+  scene.put("c1", "main", v1::CONTAINER_RUNNING, 1'000);
+  scene.runtime.put(test::container("c2", "s-slow", "main", v1::CONTAINER_RUNNING, 7), test::container_json(1000));
+  v1::ContainerStats stats;
+  stats.mutable_attributes()->set_id("c2");
+  std::string first;
+  std::uint64_t bytes = 0;
+  SUBCASE("one") { first = "slow", bytes = 2'000; }
+  SUBCASE("the other") { first = "a", bytes = 500; }
+  stats.mutable_writable_layer()->mutable_used_bytes()->set_value(bytes);
+  scene.runtime.put(stats);
+  REQUIRE(test::run(scene.node.reactor, scene.pods.refresh()).has_value());
+  for (int i = 0; i < 490; ++i) scene.logs.remove("shop_slow_slow/main/" + std::to_string(i));
+  int running = 0;
+  scene.spawn_measure(scene.pods.pods(), Usage::Layers::told, running);
+  scene.let_go();
+  CHECK(scene.held_disk.known(first));
+  CHECK_FALSE(scene.held_disk.known(first == "a" ? "slow" : "a"));
+  while (running > 0) scene.let_go();
 }
 
 TEST_CASE("a pod whose sandbox the runtime tells nothing of does not rank before others for lack of numbers") {

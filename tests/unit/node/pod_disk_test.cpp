@@ -2,20 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <atomic>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
-#include <deque>
-#include <functional>
-#include <future>
-#include <memory>
-#include <stdexcept>
-#include <thread>
-
-#include "async/worker.hpp"
-#include "fixture/tree.hpp"
+#include "node/disk_walkers.hpp"
 
 namespace evictd::node::pod_disk_test {
 namespace {
@@ -24,7 +11,8 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using fixture::dir;
 using fixture::file;
-using fixture::Tree;
+using test::HeldWorkers;
+using Node = test::WalkedNode;
 
 PodName pod(const std::string& uid) { return {.uid = uid, .name_space = "ns", .name = "p"}; }
 
@@ -33,128 +21,6 @@ std::vector<std::string> uids(const std::vector<PodName>& pods) {
   for (const auto& each : pods) result.push_back(each.uid);
   return result;
 }
-
-/// Work goes to a pool that the test runs, or holds up.
-class PoolWorker final : public async::Worker {
- public:
-  PoolWorker(asio::any_io_executor reactor, asio::any_io_executor pool)
-      : reactor_{std::move(reactor)}, pool_{std::move(pool)} {}
-  void run(std::move_only_function<void()> work, std::move_only_function<void()> done) override {
-    asio::post(pool_, [reactor = reactor_, work = std::move(work), done = std::move(done)]() mutable {
-      work();
-      asio::post(reactor, std::move(done));
-    });
-  }
-
- private:
-  asio::any_io_executor reactor_;
-  asio::any_io_executor pool_;
-};
-
-/// Workers that do nothing until they are told.
-struct HeldWorkers {
-  struct Job {
-    std::move_only_function<void()> work;
-    std::move_only_function<void()> done;
-  };
-  struct Held final : async::Worker {
-    explicit Held(std::shared_ptr<std::deque<Job>> given) : jobs{std::move(given)} {}
-    void run(std::move_only_function<void()> work, std::move_only_function<void()> done) override {
-      jobs->push_back({std::move(work), std::move(done)});
-    }
-    std::shared_ptr<std::deque<Job>> jobs;
-  };
-
-  [[nodiscard]] PodDisk::MakeWorker maker() {
-    return [this] {
-      made.push_back(std::make_shared<std::deque<Job>>());
-      return std::make_unique<Held>(made.back());
-    };
-  }
-  void let_go(std::size_t worker) const {
-    auto job = std::move(made.at(worker)->front());
-    made.at(worker)->pop_front();
-    job.work();
-    job.done();
-  }
-
-  std::vector<std::shared_ptr<std::deque<Job>>> made;
-};
-
-/// A node with the pods "a" and "b", a pool of one thread, and a reactor that runs when told.
-struct Node {
-  Node() = default;
-  ~Node() {
-    gate.reset();
-    disk.reset();
-    pool.join();
-  }
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
-
-  void spawn(std::vector<PodName> pods) {
-    ++running;
-    asio::co_spawn(reactor, disk->measure(std::move(pods)), [this](const std::exception_ptr& error) {
-      if (error) std::rethrow_exception(error);
-      --running;
-    });
-  }
-  /// Runs the reactor until everything spawned has ended.
-  void run() {
-    reactor.restart();
-    while (running > 0)
-      if (reactor.run_one_for(10s) == 0) throw std::runtime_error("a measuring does not end");
-  }
-  void run_until_known(std::string_view uid) {
-    while (!disk->known(uid))
-      if (reactor.run_one_for(10s) == 0) throw std::runtime_error("a measuring does not end");
-  }
-  /// Runs what is ready, and nothing that the pool has yet to find out.
-  void poll() {
-    reactor.restart();
-    reactor.poll();
-  }
-  /// Walks of a pool that runs when told, until nothing is left to walk; how many turns that took.
-  std::size_t finish(asio::io_context& walkers) {
-    std::size_t turns = 0;
-    for (std::size_t ran = 1; ran > 0; turns += ran) {
-      poll();
-      walkers.restart();
-      ran = walkers.poll();
-    }
-    return turns;
-  }
-  void use(const asio::any_io_executor& walkers, PodDiskSettings with) {
-    disk.emplace(reactor.get_executor(), maker(walkers), std::move(with));
-  }
-  PodDisk::MakeWorker maker(asio::any_io_executor walkers) {
-    return
-        [this, walkers = std::move(walkers)] { return std::make_unique<PoolWorker>(reactor.get_executor(), walkers); };
-  }
-  void measure(std::vector<PodName> pods) {
-    spawn(std::move(pods));
-    run();
-  }
-  /// From now on walks wait for open_gate().
-  void close_gate() {
-    gate.emplace();
-    asio::post(pool, [opened = gate->get_future().share()] { opened.wait(); });
-  }
-  void open_gate() { gate->set_value(), gate.reset(); }
-
-  [[nodiscard]] PodDiskSettings settings() const {
-    return {.roots = {.logs = tree.path("logs"), .kubelet = tree.path("kubelet")}};
-  }
-  [[nodiscard]] std::int64_t inodes(std::string_view uid) const { return *disk->known(uid)->logs.at("c").inodes; }
-
-  Tree tree{std::vector{dir("logs", {dir("ns_p_a", {dir("c", {file("0.log", "x")})}), dir("ns_p_b", {dir("c")})}),
-                        dir("kubelet")}};
-  asio::io_context reactor{1};
-  asio::thread_pool pool{1};
-  std::optional<std::promise<void>> gate;
-  int running = 0;
-  std::optional<PodDisk> disk{std::in_place, reactor.get_executor(), maker(pool.get_executor()), settings()};
-};
 
 }  // namespace
 
