@@ -1,11 +1,15 @@
 #include "node/pod_disk.hpp"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <cstddef>
 #include <deque>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -38,7 +42,7 @@ struct Walking {
 
   PodWalk files;
   std::int64_t entries_left;
-  core::Instant begun{};
+  core::Instant begun{};  // for the first time
   core::Duration spent{};
   std::stop_source stop{};  // for any thread
 
@@ -54,15 +58,25 @@ struct Walk {
         walking(std::make_shared<Walking>(
             Walking{.files = PodWalk{settings.roots, pod}, .entries_left = settings.max_entries})) {}
 
+  /// Its next slice is the first again. What it kept until now.
+  PodWalk begin_anew(const PodDiskSettings& settings) {
+    is_begun = false;
+    walking->entries_left = settings.max_entries;
+    return std::exchange(walking->files, PodWalk{settings.roots, pod});
+  }
+
   PodName pod;
-  bool is_begun = false;
-  bool told = false;   // it ended, or patience did
-  bool hangs = false;  // and was given up
-  ReadingPtr seen{};   // so far; null before the first slice is over
+  bool is_begun = false;  // and keeps what it has seen
+  bool told = false;      // it ended, or patience did
+  bool hangs = false;     // and was given up
+  ReadingPtr seen{};      // so far; null before the first slice is over
+  std::int64_t left_then = 0;
   std::shared_ptr<Walking> walking;
 };
 
 using WalkPtr = std::shared_ptr<Walk>;
+
+constexpr auto walk_of = [](const WalkPtr& walk) -> const Walk& { return *walk; };
 
 struct Entry {
   ReadingPtr reading{};
@@ -103,7 +117,7 @@ struct PodDisk::State : std::enable_shared_from_this<State> {
     entry.dirty = false;
     if (pod.containers.empty()) return;
     entry.walk->pod = pod;
-    entry.walk->walking->files = PodWalk{settings.roots, pod};
+    (void)entry.walk->begin_anew(settings);
   }
 
   bool has_worker() {
@@ -114,16 +128,23 @@ struct PodDisk::State : std::enable_shared_from_this<State> {
   /// The slice of the walk that waits longest, unless one is under way.
   void go_on() {
     if (current || turns.empty() || stopping) return;
-    current = std::move(turns.front());
-    turns.pop_front();
+    const bool is_room = std::ranges::count_if(turns, &Walk::is_begun, walk_of) < settings.most_begun;
+    const auto next =
+        std::ranges::find_if(turns, [&](const Walk& walk) { return walk.is_begun || !walk.seen || is_room; }, walk_of);
+    current = *next;
+    turns.erase(next);
     current->is_begun = true;
     watchdog.expires_after(settings.slice + settings.hang);
     watchdog.async_wait([weak = weak_from_this(), walk = current](boost::system::error_code cancelled) {
       const auto self = weak.lock();
       if (!cancelled && self && self->current == walk) self->give_up();
     });
-    const auto work = [walking = current->walking, slice = settings.slice] { walking->go_on(slice); };
-    worker->run(work, [weak = weak_from_this(), walk = current] {
+    auto work = [walking = current->walking, slice = settings.slice,
+                 gone = std::exchange(discarded, std::nullopt)]() mutable {
+      gone.reset();  // which takes some milliseconds of a large one
+      walking->go_on(slice);
+    };
+    worker->run(std::move(work), [weak = weak_from_this(), walk = current] {
       if (const auto self = weak.lock()) self->slice_ended(walk);
     });
   }
@@ -134,6 +155,7 @@ struct PodDisk::State : std::enable_shared_from_this<State> {
     current.reset();
     heard(*walk);
     if (!walk->walking->ended) turns.push_back(walk);
+    bound_begun();
     slice_over.cancel();
     go_on();
   }
@@ -141,7 +163,11 @@ struct PodDisk::State : std::enable_shared_from_this<State> {
   void heard(Walk& walk) {
     auto& walking = *walk.walking;
     auto reading = std::exchange(walking.reading, nullptr);
-    walk.seen = reading;
+    // Where it began anew, more was seen before.
+    if (!walk.seen || walking.entries_left <= walk.left_then) {
+      walk.seen = reading;
+      walk.left_then = walking.entries_left;
+    }
     if (!walking.ended) {
       const bool impatient = !walk.told && now() - walking.begun >= settings.patience;
       if (impatient) count_in_part(walk);
@@ -173,6 +199,19 @@ struct PodDisk::State : std::enable_shared_from_this<State> {
       entry->reading = walk.seen;
     else if (!entry->reading)
       entry->reading = std::make_shared<const PodDiskReading>(PodDiskReading{.complete = false, .time = now()});
+  }
+
+  /// Of those that keep too much together the largest is to begin anew when there is room: a tree that is too large for
+  /// its turn must not keep those waiting that take a few. The one that began first goes on, so that each ends in time.
+  void bound_begun() {
+    std::vector<WalkPtr> begun;
+    std::ranges::copy_if(turns, std::back_inserter(begun), &Walk::is_begun, walk_of);
+    if (std::ssize(begun) <= settings.most_begun) return;
+    const auto first = std::ranges::min_element(begun, {}, [](const WalkPtr& walk) { return walk->walking->begun; });
+    begun.erase(first);
+    const auto largest =
+        std::ranges::min_element(begun, {}, [](const WalkPtr& walk) { return walk->walking->entries_left; });
+    discarded.emplace((*largest)->begin_anew(settings));
   }
 
   /// The worker is held up: the walk stays with it, and those who wait for the pod go on without it.
@@ -225,10 +264,11 @@ struct PodDisk::State : std::enable_shared_from_this<State> {
   PodDiskSettings settings;
   bool stopping = false;
   std::map<std::string, Entry, std::less<>> pods;
-  std::deque<WalkPtr> turns;      // that wait for the worker
-  WalkPtr current;                // whose slice is under way
-  asio::steady_timer slice_over;  // never expires: cancelled when a slice is over
-  asio::steady_timer watchdog;    // of the slice
+  std::deque<WalkPtr> turns;         // that wait for the worker
+  WalkPtr current;                   // whose slice is under way
+  std::optional<PodWalk> discarded;  // for the worker to free
+  asio::steady_timer slice_over;     // never expires: cancelled when a slice is over
+  asio::steady_timer watchdog;       // of the slice
   std::unique_ptr<async::Worker> worker;
   std::map<WalkPtr, std::unique_ptr<async::Worker>> given_up;
 };

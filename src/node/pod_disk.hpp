@@ -28,6 +28,9 @@ struct PodDiskSettings {
   /// what was seen until then; the walks do not end. A walk that takes longer is not waited for any more. A pod with a
   /// million files takes 4 s from a warm cache.
   core::Duration patience = std::chrono::seconds(20);
+  /// So many walks that were not over with their first slice keep what they have seen, which is some 20 MiB each where
+  /// somebody means ill (disk_usage.hpp), and one more during its slice. Others begin anew when there is room.
+  std::ptrdiff_t most_begun = 2;
   /// A slice that is not over by so much after its time is held by a system call, which may never return: its thread is
   /// given up, and another one goes on with the other pods. A disk that is merely busy answers each call within less.
   core::Duration hang = std::chrono::seconds(10);
@@ -41,10 +44,10 @@ struct PodDiskSettings {
 ///
 /// Directories are walked beside the reactor, by one worker at a time, which keeps a disk busy enough; what was found
 /// comes back to the reactor, so that looking it up costs nothing and never waits. Pods take turns, so that one with
-/// too many files keeps the others' measuring waiting for no longer than its slice, and one whose walk took seconds is
-/// not due again before four times as long has passed. A walk that hangs is given up with its worker, and the pod
-/// cannot be measured until that returns. Everything here is for the reactor's thread. Nothing waits for a walk when
-/// this goes.
+/// too many files keeps the others' measuring waiting for no longer than its slice: where many have more files than
+/// that, those with the fewest are done first. One whose walk took seconds is not due again before four times as long
+/// has passed. A walk that hangs is given up with its worker, and the pod cannot be measured until that returns.
+/// Everything here is for the reactor's thread. Nothing waits for a walk when this goes.
 class PodDisk {
  public:
   /// Absent where none can be had.

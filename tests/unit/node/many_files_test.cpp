@@ -1,9 +1,13 @@
 // Many pods with many files, which share one worker's time and evictd's memory.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
+#include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "node/disk_walkers.hpp"
@@ -30,6 +34,18 @@ std::vector<PodName> ten_pods(const Node& node, int files) {
     for (int i = 0; i < files; ++i) node.tree.add("logs/" + name + "/c", file(std::to_string(i), ""));
   }
   return pods;
+}
+
+/// How many pods have directories that this process holds open.
+std::size_t held_open() {
+  std::set<std::string> pods;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const auto path = std::filesystem::read_symlink(entry, gone).native();
+    if (const auto at = path.find("ns_p_"); at != std::string::npos)
+      pods.insert(path.substr(at, path.find('/', at) - at));
+  }
+  return pods.size();
 }
 
 }  // namespace
@@ -92,6 +108,30 @@ TEST_CASE("whoever waits behind a walk that hangs goes on when patience is over"
   REQUIRE(node.disk->known("b"));
   CHECK_FALSE(node.disk->known("b")->complete);
   CHECK_FALSE(node.disk->known("a"));
+}
+
+TEST_CASE("of walks that are not over a few keep what they have seen, and each of them comes to its end") {
+  Node node;
+  const auto ten = ten_pods(node, 1000);
+  asio::io_context pool;
+  auto settings = node.settings();
+  settings.slice = 0s;
+  node.use(pool.get_executor(), settings);
+  node.spawn(ten);
+  std::size_t most = 0;
+  std::size_t turns = 0;
+  while (node.running > 0 && turns < 10'000) {
+    node.poll();
+    pool.restart();
+    turns += pool.poll_one();
+    most = std::max(most, held_open());
+  }
+  REQUIRE(node.running == 0);
+  CHECK(most <= 3);
+  for (const auto& each : ten) {
+    CHECK(node.disk->known(each.uid)->complete);
+    CHECK(node.inodes(each.uid) == 1001);
+  }
 }
 
 TEST_CASE("however many trees are too large, a small one and one of some turns are soon known") {
