@@ -80,10 +80,11 @@ constexpr auto walk_of = [](const WalkPtr& walk) -> const Walk& { return *walk; 
 
 struct Entry {
   ReadingPtr reading{};
-  WalkPtr walk{};          // while one is under way
-  bool dirty = false;      // marked since the last walk began
-  bool refused = false;    // the last time it was to be walked
-  core::Instant rested{};  // not before, it is due again
+  WalkPtr walk{};                        // while one is under way
+  std::weak_ptr<const PodName> asked{};  // by somebody who waits for the pod's layers, too
+  bool dirty = false;                    // marked since the last walk began
+  bool refused = false;                  // the last time it was to be walked
+  core::Instant rested{};                // not before, it is due again
 };
 
 }  // namespace
@@ -106,7 +107,9 @@ struct PodDisk::State : std::enable_shared_from_this<State> {
     entry.refused = !has_worker();
     if (entry.refused) return nullptr;
     entry.dirty = false;
-    entry.walk = std::make_shared<Walk>(pod, settings);
+    // Whoever waits for layers would lose those that were walked for him already.
+    const auto asked = entry.asked.lock();
+    entry.walk = std::make_shared<Walk>(asked ? *asked : pod, settings);
     turns.push_back(entry.walk);
     go_on();
     return entry.walk;
@@ -308,8 +311,9 @@ std::vector<PodName> PodDisk::due(std::span<const PodName> pods, core::Instant n
   return result;
 }
 
-asio::awaitable<void> PodDisk::measure(std::vector<PodName> pods) {
+asio::awaitable<void> PodDisk::measure(std::vector<PodName> given) {
   const auto state = state_;  // this may go while the walks are waited for
+  const auto pods = std::make_shared<const std::vector<PodName>>(std::move(given));
   const auto end = now() + state->settings.patience;
   bool is_over = false;
   const auto wait_for = [&](WalkPtr walk) -> asio::awaitable<void> {
@@ -319,17 +323,18 @@ asio::awaitable<void> PodDisk::measure(std::vector<PodName> pods) {
     }
   };
   std::vector<std::pair<WalkPtr, bool>> walks;  // and whether it began too early
-  for (const auto& pod : pods) {
-    const auto& entry = state->pods[pod.uid];
+  for (const auto& pod : *pods) {
+    auto& entry = state->pods[pod.uid];
+    if (!pod.containers.empty()) entry.asked = std::shared_ptr<const PodName>(pods, &pod);
     const bool is_begun = entry.walk && entry.walk->is_begun;
     const bool lacks_layers = is_begun && !pod.containers.empty() && entry.walk->pod.containers.empty();
     const bool outdated = is_begun && (entry.dirty || lacks_layers);
     walks.emplace_back(state->start(pod), outdated);
   }
-  for (std::size_t i = 0; i < pods.size(); ++i) {
+  for (std::size_t i = 0; i < pods->size(); ++i) {
     co_await wait_for(walks[i].first);
     if (!walks[i].second || is_over || state->stopping) continue;
-    walks[i].first = state->start(pods[i]);
+    walks[i].first = state->start((*pods)[i]);
     co_await wait_for(walks[i].first);
   }
   for (const auto& [walk, outdated] : walks)

@@ -76,7 +76,8 @@ class PodDisk {
   /// others asked for before takes its part. Of those that are not, the last complete reading is known still, or else
   /// one that is not, until the walk ends. Neither pods out of reach nor walks of more than `patience` are waited for.
   /// Walks of one pod never run twice at the same time: where one is under way it is waited for instead, and where the
-  /// pod was marked since it began, or layers are asked for that it does not look at, another follows.
+  /// pod was marked since it began, or layers are asked for that it does not look at, another follows. For as long as
+  /// somebody waits who asked for a pod's layers, every walk of the pod looks at them.
   [[nodiscard]] boost::asio::awaitable<void> measure(std::vector<PodName> pods);
 
   /// Something in the pod's directories changed: it is due. Nothing happens for pods that are not known.

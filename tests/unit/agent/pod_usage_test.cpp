@@ -179,6 +179,36 @@ TEST_CASE("the logs of a container count once, however often it was started, and
   }
 }
 
+TEST_CASE("a layer that was walked for a decision counts while that waits for others, whoever measures meanwhile") {
+  SlowDisk scene;
+  scene.put("c1", "main", v1::CONTAINER_RUNNING, 1'000);
+  REQUIRE(test::run(scene.node.reactor, scene.pods.refresh()).has_value());
+  const auto all = scene.pods.pods();
+  REQUIRE(all->size() == 2);
+  const auto a = std::make_shared<const core::PodList>(
+      core::PodList{*std::ranges::find(*all, "a", [](const auto& pod) { return pod->uid; })});
+  const auto rootfs = [&] { return *scene.held_reader.known_disk(*a).front()->containers.at(0).rootfs.bytes; };
+  int decisions = 0;
+  int limits = 0;
+  scene.spawn_measure(all, Usage::Layers::walked, decisions);
+  while (!scene.held_disk.known("a")) scene.let_go();
+  const auto first = scene.held_disk.known("a");
+  const auto walked = rootfs();
+  CHECK(walked >= 300'000);
+
+  scene.held_disk.mark_dirty("a");
+  scene.spawn_measure(a, Usage::Layers::told, limits);
+  // The walk is asked for once the runtime has told what it knows.
+  const std::array names{node::PodName{.uid = "a", .name_space = "shop", .name = "a"}};
+  REQUIRE(test::run_until(scene.node.reactor, [&] { return scene.held_disk.due(names, {}).empty(); }));
+  while (limits > 0) scene.let_go();
+  REQUIRE(decisions == 1);
+  CHECK(scene.held_disk.known("a") != first);
+  CHECK(rootfs() == walked);
+  while (decisions > 0) scene.let_go();
+  CHECK(rootfs() == walked);
+}
+
 TEST_CASE("the pods that are known to hold the most are walked first") {
   SlowDisk scene;
   scene.put("c1", "main", v1::CONTAINER_RUNNING, 1'000);
