@@ -16,9 +16,11 @@
 #include "app/discovery.hpp"
 #include "app/kernel_killer.hpp"
 #include "evict/oom_scores.hpp"
+#include "host/node_lock.hpp"
 #include "node/cgroup.hpp"
 #include "node/hold_notes.hpp"
 #include "node/node_memory.hpp"
+#include "os/log.hpp"
 #include "wake/fence.hpp"
 #include "wake/pods_high.hpp"
 
@@ -92,10 +94,18 @@ Result<std::string> disarm_cgroups(const config::AgentConfiguration& settings) {
 
 }  // namespace
 
-Result<std::string> disarm(const config::AgentConfiguration& settings) {
+Disarmed disarm(const config::AgentConfiguration& settings) {
+  const auto lock = host::NodeLock::take(config::runtime_files(settings).lock, EVICTD_VERSION);
+  if (const auto* held = std::get_if<host::NodeLock::Held>(&lock))
+    return {.outcome = fail(fmt::format("another evictd guards this node ({}): what it has set is left to it; stop it "
+                                        "first, and its unit then does this",
+                                        held->holder)),
+            .is_guarded = true};
+  if (const auto* unusable = std::get_if<host::NodeLock::Unusable>(&lock))
+    os::log_warning("{}", unusable->error.message);
   // None of them waits for another to succeed.
   const auto cgroups = disarm_cgroups(settings);
-  return done_besides(cgroups, evict::restore_left_oom_scores(oom_score_places(settings)));
+  return {.outcome = done_besides(cgroups, evict::restore_left_oom_scores(oom_score_places(settings)))};
 }
 
 bool is_something_left(const config::AgentConfiguration& settings) {

@@ -70,10 +70,9 @@ void lift_what_was_left(const node::CgroupHierarchy& hierarchy, const config::Ag
 void lift_without_configuration(const ConfigurationFiles& files) {
   const auto settings = own_settings(files).agent;
   if (!is_something_left(settings)) return;
-  const auto taken = host::NodeLock::take(config::runtime_files(settings).lock, EVICTD_VERSION);
-  if (std::holds_alternative<host::NodeLock::Held>(taken)) return;
-  const auto done = disarm(settings);
-  os::log_warning("an earlier evictd was killed: {}", done ? *done : done.error().message);
+  const auto [outcome, is_guarded] = disarm(settings);
+  if (is_guarded) return;
+  os::log_warning("an earlier evictd was killed: {}", outcome ? *outcome : outcome.error().message);
 }
 
 asio::awaitable<void> read(node::NodeDisk& disk, std::shared_ptr<bool> done) {

@@ -96,7 +96,9 @@ void PodHolds::let_go(const std::string& uid) {
   parts_.worker->run(
       [hierarchy = parts_.hierarchy, notes = parts_.notes, uid] {
         if (const auto lifted = node::lift_hold(*hierarchy, notes, uid); !lifted)
-          os::log_error("a pod may still be held: {}; \"evictd disarm\" lets it go", lifted.error().message);
+          os::log_error(
+              "a pod may still be held: {}; stop evictd: its unit then runs \"evictd disarm\", which lets it go",
+              lifted.error().message);
       },
       [this] { --under_way_; });
 }

@@ -65,11 +65,13 @@ NodeLock::Taken NodeLock::take(const std::filesystem::path& path, const std::str
   if (::fstat(lock.file_, &found) != 0 || !S_ISREG(found.st_mode)) return unusable("no regular file");
   if (!lock_while_it_ends(lock.file_)) {
     if (errno != EWOULDBLOCK) return unusable(message(errno));
-    const auto who = holder(lock.file_);
+    auto who = holder(lock.file_);
+    if (who.empty()) who = "it does not say which";
     return Held{
         {fmt::format("runtimeDirectory: another evictd guards this node ({}) and holds {}: stop it first, or give "
                      "this one a directory of its own if it guards another node",
-                     who.empty() ? "it does not say which" : who, path.native())}};
+                     who, path.native())},
+        who};
   }
   say_who(lock.file_, version);
   return lock;

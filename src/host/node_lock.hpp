@@ -18,6 +18,7 @@ class NodeLock {
   /// Another one has it. The message says who, since when, and what to do.
   struct Held {
     Error error;
+    std::string holder;  ///< "evictd 1.2.3, pid 812, since 2026-11-30T12:00:00Z"
   };
   /// The file cannot be made or locked: a node can be guarded without.
   struct Unusable {

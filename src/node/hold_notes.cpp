@@ -207,7 +207,8 @@ std::size_t lift_all_holds(const CgroupHierarchy& hierarchy, const HoldNotes& no
     if (lifted)
       ++count;
     else
-      os::log_error("a pod may still be held: {}; \"evictd disarm\" lets it go", lifted.error().message);
+      os::log_error("a pod may still be held: {}; \"evictd disarm\" lets it go once no evictd runs",
+                    lifted.error().message);
   }
   notes.tidy();
   return count;

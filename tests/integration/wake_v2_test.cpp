@@ -228,9 +228,9 @@ TEST_CASE("a memory.high that someone else sets is theirs: before the start, whi
   set(std::to_string(200 * mebi));
   testbed::wait_until("it stands aside again", patience, [&] { return state() == off; });
   CHECK_FALSE(marked(testbed));
-  CHECK(disarm(testbed).ends_with("set by someone else: left as it is\n"));
   agent.process().signal(SIGTERM);
   CHECK(agent.process().wait(patience) == 0);
+  CHECK(disarm(testbed).ends_with("set by someone else: left as it is\n"));
   CHECK(high(testbed) == 200 * mebi);
 }
 

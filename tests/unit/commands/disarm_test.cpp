@@ -1,10 +1,16 @@
 #include "app/disarm.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "app/configuration.hpp"
 #include "config/yaml.hpp"
@@ -12,6 +18,7 @@
 #include "fixture/places.hpp"
 #include "fixture/program.hpp"
 #include "fixture/result.hpp"
+#include "host/node_lock.hpp"
 #include "node/brake.hpp"
 #include "node/hold_notes.hpp"
 #include "testbed/process.hpp"
@@ -39,13 +46,24 @@ struct Node {
   /// Of agent.yaml.
   [[nodiscard]] std::string text() const { return value_of(config::read_text_file(tree.path("agent.yaml"))); }
 
+  [[nodiscard]] fixture::Outcome run_disarm(const std::vector<std::string>& options = {}) const {
+    std::vector<std::string> arguments{"disarm", "--config", tree.path("agent.yaml").native(), "--kubelet-config",
+                                       tree.path("kubelet.yaml").native()};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return fixture::run_evictd(arguments);
+  }
   /// The line it says; it always succeeds.
   [[nodiscard]] std::string disarm() const {
-    const auto outcome = fixture::run_evictd({"disarm", "--config", tree.path("agent.yaml").native(),
-                                              "--kubelet-config", tree.path("kubelet.yaml").native()});
+    const auto outcome = run_disarm();
     CHECK(outcome.exit_code == 0);
     CHECK(outcome.err.empty());
     return outcome.out;
+  }
+  /// As an evictd that runs.
+  [[nodiscard]] std::optional<host::NodeLock> guard() const {
+    auto taken = host::NodeLock::take(tree.path("run/lock"), "7.8.9");
+    REQUIRE(std::holds_alternative<host::NodeLock>(taken));
+    return std::get<host::NodeLock>(std::move(taken));
   }
 
   fixture::Tree tree;
@@ -206,6 +224,41 @@ TEST_CASE(
   const auto pods = set_fence(node, "kubepods");
   CHECK(testbed::run({"sh", "-c", command}) == "lifted the fence of /kubepods, which stood at 419430400\n");
   CHECK_FALSE(value_of(node::read_memory_high(pods)).has_value());
+}
+
+TEST_CASE("disarm leaves what an evictd that runs has set, and says whose it is and what to do") {
+  const Node node{with_pods("max\n")};
+  node.tree.add("", dir("run", {file("fence", "/kubepods\n")}));
+  const auto pods = set_fence(node, "kubepods");
+  auto running = node.guard();
+  const auto refused = node.run_disarm();
+  CHECK(refused.exit_code == 1);
+  CHECK(refused.out.empty());
+  CAPTURE(refused.err);
+  CHECK(refused.err.starts_with(
+      fmt::format("evictd: another evictd guards this node (evictd 7.8.9, pid {}, since 20", ::getpid())));
+  CHECK(refused.err.ends_with("): what it has set is left to it; stop it first, and its unit then does this\n"));
+  CHECK(refused.err.find('\n') == refused.err.size() - 1);
+  const auto passed_over = node.run_disarm({"--if-noted"});
+  CHECK(passed_over.exit_code == 0);
+  CHECK("evictd: " + passed_over.out == refused.err);
+  CHECK(passed_over.err.empty());
+  CHECK(value_of(node::read_memory_high(pods)) == 400 * MiB);
+  CHECK(std::filesystem::exists(node.tree.path("run/fence")));
+
+  running.reset();
+  CHECK(node.run_disarm({"--if-noted"}).out == "lifted the fence of /kubepods, which stood at 419430400\n");
+  CHECK_FALSE(value_of(node::read_memory_high(pods)).has_value());
+}
+
+TEST_CASE("disarm goes by what an evictd left also where there can be no lock, and says so") {
+  const Node node{with_pods("max\n")};
+  node.tree.add("", dir("run", {file("fence", "/kubepods\n"), dir("lock", {})}));
+  const auto pods = set_fence(node, "kubepods");
+  const auto outcome = node.run_disarm();
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out == "lifted the fence of /kubepods, which stood at 419430400\n");
+  CHECK(outcome.err.starts_with("evictd: runtimeDirectory: " + node.tree.path("run/lock").native()));
 }
 
 TEST_CASE("disarm succeeds where there can be no fence") {
