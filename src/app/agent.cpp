@@ -268,8 +268,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                       .reports = reports}};
   LiveThresholds thresholds{
       executor,
-      checked.files,
-      checked.configuration,
+      {.files = checked.files, .configuration = checked.configuration, .dry_run = dry_run},
       start,
       {.agent = agent, .evictions = evictions, .reports = reports, .recorder = recorder, .live = live}};
 

@@ -62,10 +62,12 @@ std::optional<core::ZoneWatermarks> watermarks_of(const config::NodeSettings& no
   return node.cgroup_root == "/" ? node::read_zone_watermarks(node.proc_mount) : std::nullopt;
 }
 
+/// Without a state file: what is in force is kept for no later start.
 agent::ThresholdControlOptions control_options(const config::AgentConfiguration& settings,
+                                               const std::string& state_file,
                                                std::optional<core::ZoneWatermarks> watermarks = {}) {
   return {.drop_ins = settings.thresholds.drop_ins,
-          .state_file = config::state_files(settings).thresholds,
+          .state_file = state_file,
           .max_evictions_after = static_cast<std::size_t>(settings.thresholds.max_evictions_after),
           .watermarks = watermarks};
 }
@@ -105,25 +107,32 @@ std::string origin_of(const Configuration& configuration, const core::Threshold&
 
 agent::ThresholdStart LiveThresholds::at_start(const Configuration& configuration, const core::Observations& first,
                                                core::ThresholdOverlay live) {
-  return agent::thresholds_at_start(threshold_layers(configuration), std::move(live),
-                                    control_options(configuration.agent), first);
+  return agent::thresholds_at_start(
+      threshold_layers(configuration), std::move(live),
+      control_options(configuration.agent, config::state_files(configuration.agent).thresholds), first);
 }
 
-LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const ConfigurationFiles& files,
-                               const Configuration& configuration, agent::ThresholdStart start, const Parts& parts)
+LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Options& options, agent::ThresholdStart start,
+                               const Parts& parts)
     : reactor_{reactor},
-      files_{files},
-      drop_ins_{configuration.agent.thresholds.drop_ins},
-      settings_{configuration.written},
-      kubelet_{configuration.kubelet},
-      kubelet_sources_{configuration.kubelet_sources},
-      kubelet_pid_{configuration.watch_only ? std::nullopt : configuration.kubelet_pid},
-      is_known_{!configuration.watch_only},
-      watermarks_{watermarks_of(configuration.agent.node)},
+      files_{options.files},
+      drop_ins_{options.configuration.agent.thresholds.drop_ins},
+      settings_{options.configuration.written},
+      kubelet_{options.configuration.kubelet},
+      kubelet_sources_{options.configuration.kubelet_sources},
+      kubelet_pid_{options.configuration.watch_only ? std::nullopt : options.configuration.kubelet_pid},
+      is_known_{!options.configuration.watch_only},
+      watermarks_{watermarks_of(options.configuration.agent.node)},
       parts_{parts},
-      control_{reactor, worker_.get_executor(), std::move(start), control_options(settings_, watermarks_), parts.live,
-               *this} {
+      control_{
+          reactor,
+          worker_.get_executor(),
+          std::move(start),
+          control_options(settings_, options.dry_run ? "" : config::state_files(settings_).thresholds, watermarks_),
+          parts.live,
+          *this} {
   for (const auto& warning : control_.warnings_at_start()) os::log_warning("{}", warning);
+  const auto& configuration = options.configuration;
   keep_what_is_told(files_, configuration);
   if (configuration.watch_only) not_known(configuration);
   if (files_.kubelet && !configuration.watch_only) return;

@@ -45,15 +45,20 @@ class LiveThresholds final : public api::ThresholdHandler, private agent::Thresh
     agent::Recorder& recorder;
     core::ThresholdOverlay& live;  ///< where what calls change is kept for a restart
   };
+  struct Options {
+    const ConfigurationFiles& files;
+    const Configuration& configuration;  ///< as the start read it
+    bool dry_run = false;                ///< then no later start goes on with its thresholds
+  };
 
   /// What the agent begins with. `first`: the node as it was read before the agent; `live`: what was changed by calls
   /// before a restart.
   [[nodiscard]] static agent::ThresholdStart at_start(const Configuration& configuration,
                                                       const core::Observations& first, core::ThresholdOverlay live);
 
-  /// The files, the configuration and the parts must outlive this.
-  LiveThresholds(boost::asio::any_io_executor reactor, const ConfigurationFiles& files,
-                 const Configuration& configuration, agent::ThresholdStart start, const Parts& parts);
+  /// What the options and the parts refer to must outlive this.
+  LiveThresholds(boost::asio::any_io_executor reactor, const Options& options, agent::ThresholdStart start,
+                 const Parts& parts);
   LiveThresholds(const LiveThresholds&) = delete;
   LiveThresholds& operator=(const LiveThresholds&) = delete;
   ~LiveThresholds() override;

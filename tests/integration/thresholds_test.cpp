@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
@@ -251,6 +254,26 @@ TEST_CASE("so does a start whose other thresholds would, for process ids say") {
   agent.wait_for_pods(1);
   CHECK(value_of(agent, "pid.available") == "10");
   CHECK(contains(thresholds(testbed, agent, {"get"}).out, "held back: pid.available: 10 -> "));
+  CHECK(agent.status().evictions() == 0);
+}
+
+TEST_CASE("a dry run is no run whose thresholds a start goes on with") {
+  Testbed testbed{gibi_node};
+  const auto pod = run_holder(testbed, "holder", 300);
+  const auto run_for_a_while = [&](const std::string& memory_available, std::vector<std::string> arguments) {
+    Agent agent{testbed,
+                {.thresholds = fmt::format("evictionHard: {{memory.available: {}}}\n", memory_available),
+                 .keep_history = true,
+                 .arguments = std::move(arguments)}};
+    agent.process().signal(SIGTERM);
+    REQUIRE(agent.process().wait(60s) == 0);
+  };
+  run_for_a_while("100Mi", {});
+  run_for_a_while("200Mi", {"--dry-run"});
+  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 900Mi}\n", .keep_history = true}};
+  agent.wait_for_pods(1);
+  CHECK(value_of(agent, "memory.available") == "100Mi");
+  CHECK(contains(thresholds(testbed, agent, {"get"}).out, "held back: memory.available: 100Mi -> 900Mi"));
   CHECK(agent.status().evictions() == 0);
 }
 

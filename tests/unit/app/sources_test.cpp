@@ -52,8 +52,7 @@ struct WatchedFiles {
   core::ThresholdOverlay live{};
   LiveThresholds thresholds{
       loop.reactor.get_executor(),
-      files,
-      configuration,
+      {.files = files, .configuration = configuration},
       LiveThresholds::at_start(configuration, agent::Loop::memory(4096), {}),
       {.agent = loop.agent, .evictions = loop.evictions, .reports = loop.reports, .recorder = recorder, .live = live}};
   Sources sources;
