@@ -66,12 +66,15 @@ void log_less_of_grpc() {
 }  // namespace
 
 Result<api::ServerOptions> api_server_options(const config::AgentConfiguration& settings) {
+  const auto& group = settings.api.group;
+  if (!group.empty())
+    if (const auto found = os::find_group(group); !found) return fail(found.error(), "api.group");
   auto tcp = tcp_options(settings.tcp_api);
   if (!tcp) return std::unexpected(tcp.error());
   const auto files = config::runtime_files(settings);
   return api::ServerOptions{.socket = files.socket,
                             .admin_socket = files.admin_socket,
-                            .group = settings.api.group,
+                            .group = group,
                             .tcp = *std::move(tcp),
                             .subscribers = static_cast<std::size_t>(settings.api.subscribers)};
 }

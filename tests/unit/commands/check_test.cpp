@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "app/api_server.hpp"
+#include "config/agent_configuration.hpp"
 #include "fixture/program.hpp"
 #include "fixture/tree.hpp"
 
@@ -133,6 +135,23 @@ TEST_CASE("check refuses reports to an API server that nobody can reach") {
   const Checked taints{"evictionHard: {}\n", {"--config", tree.path("taints").native()}};
   CHECK(taints.exit_code == 2);
   CHECK(taints.output.find("kubernetes.nodeConditions: /nowhere/config: cannot be read") != std::string::npos);
+}
+
+TEST_CASE("check refuses a group of the API that the machine does not have, and so does a start") {
+  const fixture::Tree tree{{fixture::file("agent.yaml",
+                                          "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\n"
+                                          "api: {group: no-such-group}\n"),
+                            fixture::file("numbered.yaml",
+                                          "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\n"
+                                          "api: {group: \"4711\"}\n")}};
+  const Checked checked{"evictionHard: {}\n", {"--config", tree.path("agent.yaml").native()}};
+  CHECK(checked.exit_code == 2);
+  CHECK(checked.output.find("api.group: group \"no-such-group\": there is no such group on this machine") !=
+        std::string::npos);
+  CHECK(Checked{"evictionHard: {}\n", {"--config", tree.path("numbered.yaml").native()}}.exit_code == 0);
+  config::AgentConfiguration settings;
+  settings.api.group = "no-such-group";
+  CHECK_FALSE(app::api_server_options(settings).has_value());
 }
 
 TEST_CASE("check prints YAML unless told otherwise") {
