@@ -230,10 +230,14 @@ void LiveThresholds::loaded(const Result<Configuration>& configuration) {
     kubelet_watch_->found(configuration ? configuration->kubelet_pid : kubelet_pid_,
                           configuration && !configuration->watch_only);
   if (!configuration) return control_.refuse_files(configuration.error());
-  if (configuration->watch_only) return not_known(*configuration);
+  if (configuration->watch_only) {
+    not_known(*configuration);
+    return tell_other_changes(configuration->written, kubelet_);
+  }
   if (configuration->is_told) return known(*configuration);
   // None runs. One that cannot start for want of its configuration is tried again and again.
-  if (watch_only_ && kubelet_watch_ && kubelet_watch_->may_come_back(os::now())) return;
+  if (watch_only_ && kubelet_watch_ && kubelet_watch_->may_come_back(os::now()))
+    return tell_other_changes(configuration->written, kubelet_);
   auto kept = *configuration;
   if (kubelet_pid_) {
     // The one that ran may only be restarted: until another one runs, its thresholds hold, and no defaults.
@@ -257,7 +261,7 @@ void LiveThresholds::known(const Configuration& configuration) {
     parts_.reports.only_watch(false);
   }
   if (places_ != nullptr) places_->kubelet_says(configuration);
-  tell_other_changes(configuration);
+  tell_other_changes(configuration.written, configuration.kubelet);
 }
 
 /// A kubelet reads its files when it starts, and goes by them whatever becomes of them: what is in force is still that.
@@ -286,10 +290,11 @@ bool LiveThresholds::act() {
 
 /// Thresholds and the log's level take effect at once; whatever else needs a restart says so. What was found in place
 /// of an "auto" is no change that anybody made.
-void LiveThresholds::tell_other_changes(const Configuration& configuration) {
-  auto changes = changes_between(settings_, configuration.written, kubelet_, configuration.kubelet);
-  settings_ = configuration.written;
-  kubelet_ = configuration.kubelet;
+void LiveThresholds::tell_other_changes(const config::AgentConfiguration& written,
+                                        const config::KubeletConfiguration& kubelet) {
+  auto changes = changes_between(settings_, written, kubelet_, kubelet);
+  settings_ = written;
+  kubelet_ = kubelet;
   os::set_log_level(log_level(settings_.log.level));
   if (changes.lines.empty()) return;
   const auto message = changes.message();

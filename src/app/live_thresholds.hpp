@@ -89,7 +89,7 @@ class LiveThresholds final : public api::ThresholdHandler, private agent::Thresh
   void only_watch(const std::string& why);
   /// Whether it only watched until now.
   bool act();
-  void tell_other_changes(const Configuration& configuration);
+  void tell_other_changes(const config::AgentConfiguration& written, const config::KubeletConfiguration& kubelet);
 
   boost::asio::any_io_executor reactor_;
   const ConfigurationFiles& files_;

@@ -17,7 +17,9 @@
 #include "app/place_watch.hpp"
 #include "async/side_thread.hpp"
 #include "config/yaml.hpp"
+#include "fixture/captured_log.hpp"
 #include "fixture/result.hpp"
+#include "os/log.hpp"
 
 namespace evictd::app::live_thresholds_test {
 
@@ -81,6 +83,33 @@ TEST_CASE("files that change while they are read are read once more") {
   node.files.kubelet_says("3Gi");
   node.thresholds.files_changed();
   REQUIRE(node.comes_to([&] { return node.in_force() == "memory.available<3Gi"; }));
+}
+
+TEST_CASE("what changes in evictd's own file is told, and the log's level taken over, also while evictd only watches") {
+  Node node{Kubelet::LookedFor};
+  node.files.kubelet_runs(true);
+  node.thresholds.files_changed();
+  REQUIRE(node.comes_to([&] { return !node.acts(); }));
+  const auto told = [](const std::string& change) {
+    return "the configuration changed: " + change + "; all but log.level takes effect when evictd restarts";
+  };
+  node.files.log_level = "warn";
+  REQUIRE(node.reads_files());
+  CHECK(node.changes_told() == std::vector{told("cri.timeout: 10s -> 11s; log.level: info -> warn")});
+  {
+    const fixture::CapturedLog log;
+    os::log_info("of no interest");
+    CHECK(log.lines().empty());
+  }
+
+  node.files.kubelet_ends();  // it may come back, and evictd still only watches
+  node.files.log_level = "info";
+  REQUIRE(node.reads_files());
+  CHECK_FALSE(node.acts());
+  CHECK(node.changes_told().back() == told("cri.timeout: 11s -> 12s; log.level: warn -> info"));
+  const fixture::CapturedLog log;
+  os::log_info("of interest");
+  CHECK(log.lines() == std::vector<std::string>{"of interest"});
 }
 
 TEST_CASE("a dry run goes on with the thresholds of the last run, and is none for the next start") {
