@@ -96,7 +96,9 @@ EventCounters::EventCounters(prometheus::Registry& registry)
       containers_removed_{add_counter(registry, "evictd_containers_removed_total",
                                       "Dead containers that were removed because a disk was short.")},
       config_changes_{
-          add_counter(registry, "evictd_config_reloads_total", "Times that a changed configuration was taken over.")},
+          add_counter(registry, "evictd_config_reloads_total",
+                      "Changes of the configuration and of thresholds that were told, without those that were refused "
+                      "or are held back.")},
       trimmed_bytes_{add_counter(registry, "evictd_trimmed_bytes_total",
                                  "Memory that trims of file cache gave back without an eviction, in bytes.")},
       stats_ages_{prometheus::BuildHistogram()
@@ -128,7 +130,10 @@ void EventCounters::count(const v1::Event& event) {
     case Kind::ADMISSION_REJECTED:
       return rejections_.count({event.admission_rejected().handler(), event.admission_rejected().reason()});
     case Kind::AUDIT: return audited_calls_.count({event.audit().call(), code_of(event.audit().outcome())});
-    case Kind::CONFIG_CHANGED: return config_changes_.Increment();
+    case Kind::CONFIG_CHANGED:
+      // Without a change something was refused, or is held back.
+      if (!event.config_changed().changes().empty()) config_changes_.Increment();
+      return;
     case Kind::TRIMMED: return trimmed_bytes_.Increment(amount(event.trimmed().freed_bytes()));
     case Kind::SOURCE_DEGRADED:
       if (event.source_degraded().state().starts_with("failed"))

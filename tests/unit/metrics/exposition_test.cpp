@@ -151,6 +151,18 @@ TEST_CASE("the age of the numbers that a pod went for is told by signal, and onl
   CHECK(count_lines(text, "evictd_eviction_stats_age_seconds_count{") == 1);
 }
 
+TEST_CASE("a change of the configuration that was refused or is held back is not counted as one") {
+  Exposition exposition;
+  evictd::v1::Event event;
+  event.set_kind(evictd::v1::Event::CONFIG_CHANGED);
+  event.set_message("the configuration is refused, and the old one stays: agent.yaml:3: log.levl: unknown key");
+  exposition.count(event);
+  CHECK(has_line(scrape(exposition), R"(evictd_config_reloads_total 0)"));
+  event.mutable_config_changed()->add_changes("memory.available: 100Mi -> 150Mi");
+  exposition.count(event);
+  CHECK(has_line(scrape(exposition), R"(evictd_config_reloads_total 1)"));
+}
+
 TEST_CASE("what may be counted is there from the start: a first increment shows as an increase") {
   const auto text = scrape(Exposition{});
   CHECK(has_line(text, R"(evictd_evictions_total{reason="Evicted",signal="memory.available"} 0)"));

@@ -90,6 +90,7 @@ std::vector<v1::Event> every_event() {
   events.back().mutable_admission_rejected()->set_handler("sysctl");
   events.back().mutable_admission_rejected()->set_reason("SysctlForbidden");
   events.push_back(event(v1::Event::CONFIG_CHANGED));
+  events.back().mutable_config_changed()->add_changes("log.level: info -> debug");
   events.push_back(event(v1::Event::SOURCE_DEGRADED));
   events.back().mutable_source_degraded()->set_source("psi");
   events.back().mutable_source_degraded()->set_state("failed: PSI is off");
