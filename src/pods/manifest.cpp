@@ -68,13 +68,15 @@ Result<void> read_init_container(const Value& value, core::Container& target) {
   return read_fields(value, target, fields, UnknownKeys::pass_over);
 }
 
-template <auto Read>
-Result<void> read_containers(const Value& value, std::vector<core::Container>& target) {
-  if (auto result = read_list<Read>(value, target); !result) return result;
+/// No two have one name, nor one of each list. (kubernetes: validateInitContainers)
+template <auto Read, auto List>
+Result<void> read_containers(const Value& value, core::Pod& target) {
+  if (auto result = read_list<Read>(value, target.*List); !result) return result;
   std::set<std::string_view> names;
-  for (const auto& container : target)
-    if (!names.insert(container.name).second)
-      return std::unexpected(value.error(fmt::format("two containers are called \"{}\"", container.name)));
+  for (const auto* containers : {&target.init_containers, &target.containers})
+    for (const auto& container : *containers)
+      if (!names.insert(container.name).second)
+        return std::unexpected(value.error(fmt::format("two containers are called \"{}\"", container.name)));
   return {};
 }
 
@@ -136,9 +138,8 @@ Result<void> read_metadata(const Value& value, P& target) {
 
 template <Network Of>
 Result<void> read_containers_on(const Value& spec, P& target) {
-  static constexpr Field<P> fields[]{
-      {"initContainers", into<&P::init_containers, read_containers<read_init_container<Of>>>},
-      {"containers", into<&P::containers, read_containers<read_container<Of>>>}};
+  static constexpr Field<P> fields[]{{"initContainers", read_containers<read_init_container<Of>, &P::init_containers>},
+                                     {"containers", read_containers<read_container<Of>, &P::containers>}};
   return read_fields(spec, target, fields, UnknownKeys::pass_over);
 }
 

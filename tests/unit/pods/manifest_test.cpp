@@ -213,6 +213,8 @@ TEST_CASE("an error names file, line and key") {
         "pod.yaml:2: spec.containers[0]: name is missing");
   CHECK(error("metadata: {name: a}\nspec: {containers: [{name: m}, {name: m}]}") ==
         "pod.yaml:2: spec.containers: two containers are called \"m\"");
+  CHECK(error("metadata: {name: a}\nspec:\n  containers: [{name: m}]\n  initContainers: [{name: i}, {name: m}]")
+            .ends_with(": two containers are called \"m\""));
   CHECK(error("metadata: {name: a}\nspec: {priority: high, containers: [{name: m}]}") ==
         "pod.yaml:2: spec.priority: \"high\" is not a whole number");
   CHECK(error("metadata: {name: a}\nspec: {priority: 2147483648, containers: [{name: m}]}") ==
