@@ -1,5 +1,7 @@
 #include "agent/inferred_volumes.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -18,6 +20,23 @@ std::vector<core::Volume> volumes_of(const node::PodRoots& roots, const node::Po
   return volumes;
 }
 
+bool may_have_others(const core::Pod& pod) { return pod.volumes.empty() || pod.volumes_are_claimed; }
+
+/// What is found is what it is, whatever the pod claims of it. A limit stays: it only works against the pod.
+void add_found(std::vector<core::Volume>& volumes, const std::vector<core::Volume>& found) {
+  std::map<std::string_view, const core::Volume*> unclaimed;
+  for (const auto& volume : found) unclaimed.emplace(volume.name, &volume);
+  for (auto& claimed : volumes) {
+    const auto its = unclaimed.find(claimed.name);
+    if (its == unclaimed.end()) continue;
+    claimed.kind = its->second->kind;
+    claimed.medium = its->second->medium;
+    unclaimed.erase(its);
+  }
+  std::ranges::copy_if(found, std::back_inserter(volumes),
+                       [&](const core::Volume& volume) { return unclaimed.contains(volume.name); });
+}
+
 }  // namespace
 
 InferredVolumes::InferredVolumes(std::unique_ptr<async::Worker> worker, node::PodRoots roots)
@@ -28,13 +47,13 @@ core::PodListPtr InferredVolumes::complete(const core::PodListPtr& pods, VolumeL
   auto result = std::make_shared<core::PodList>();
   result->reserve(pods->size());
   for (const auto& pod : *pods) {
-    const auto known = pod->volumes.empty() ? known_.find(pod->uid) : known_.end();
+    const auto known = may_have_others(*pod) ? known_.find(pod->uid) : known_.end();
     if (known == known_.end()) {
       result->push_back(pod);
       continue;
     }
     auto completed = std::make_shared<core::Pod>(*pod);
-    completed->volumes = known->second;
+    add_found(completed->volumes, known->second);
     result->push_back(std::move(completed));
   }
   look_again(*pods);
@@ -44,7 +63,7 @@ core::PodListPtr InferredVolumes::complete(const core::PodListPtr& pods, VolumeL
 void InferredVolumes::look_again(const core::PodList& pods) {
   std::vector<node::PodName> wanted;
   for (const auto& pod : pods)
-    if (pod->volumes.empty()) wanted.push_back({pod->uid, pod->name_space, pod->name});
+    if (may_have_others(*pod)) wanted.push_back({pod->uid, pod->name_space, pod->name});
   if (looking_)
     next_ = std::move(wanted);
   else

@@ -22,8 +22,9 @@ class VolumeListener {
 
 /// Pods of which CRI alone is known have no volumes in their spec; those that the kubelet keeps on this node's disk are
 /// told by their directories: <kubelet>/pods/UID/volumes/kubernetes.io~empty-dir and ~configmap. Where something is
-/// mounted the medium is Memory. Pods with volumes stay as they are. The disk is asked beside the reactor (10 µs a
-/// pod), as it may not answer. On the reactor.
+/// mounted the medium is Memory. Volumes that a pod merely claims are completed by what is found, which counts as what
+/// it is; other pods with volumes stay as they are. The disk is asked beside the reactor (10 µs a pod), as it may not
+/// answer. On the reactor.
 class InferredVolumes {
  public:
   InferredVolumes(std::unique_ptr<async::Worker> worker, node::PodRoots roots);

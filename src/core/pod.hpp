@@ -95,6 +95,7 @@ struct Pod {
   /// it requests.
   std::optional<ResourceList> taken{};
   std::vector<Volume> volumes{};
+  bool volumes_are_claimed = false;  ///< by the pod's own word alone, which hides none that are found on the disk
   std::vector<Toleration> tolerations{};
   std::optional<std::int64_t> termination_grace_period_seconds{};
   std::optional<QosClass> status_qos{};  ///< what the API server or the runtime says; otherwise computed

@@ -97,6 +97,7 @@ core::Pod with_spec(core::Pod listed, const core::Pod& spec) {
   listed.overhead = spec.overhead;
   listed.taken = spec.taken;
   listed.volumes = spec.volumes;
+  listed.volumes_are_claimed = spec.volumes_are_claimed;
   listed.tolerations = spec.tolerations;
   take_placement(listed, spec);
   if (spec.priority) listed.priority = spec.priority;

@@ -82,6 +82,27 @@ TEST_CASE("local volumes are inferred from their directories, where the spec say
   CHECK(inferred(tree, with_uid("u2")) == with_uid("u2"));
 }
 
+TEST_CASE("volumes that are the pod's own word hide none that are found, and of those found only a limit counts") {
+  const Tree tree{dir("kubelet", {dir("pods", {dir("u1", {volumes})})})};
+  auto claiming = with_uid("u1");
+  const auto in_memory = fixture::empty_dir("cache", "10Mi", "Memory");
+  const auto no_such = fixture::volume("x", core::Volume::Kind::Other);
+  claiming.volumes = {no_such, in_memory, fixture::volume("settings", core::Volume::Kind::HostPath)};
+  CHECK(inferred(tree, claiming) == claiming);  // a spec of somebody in charge, say
+
+  claiming.volumes_are_claimed = true;
+  CHECK(inferred(tree, claiming).volumes == std::vector{no_such, fixture::empty_dir("cache", "10Mi"),
+                                                        fixture::volume("settings", core::Volume::Kind::ConfigMap)});
+
+  claiming.volumes = {no_such};
+  const auto found = inferred(tree, claiming);
+  CHECK(found.volumes == std::vector{no_such, fixture::volume("cache", core::Volume::Kind::EmptyDir),
+                                     fixture::volume("settings", core::Volume::Kind::ConfigMap)});
+  core::PodUsage usage;
+  usage.volumes["cache"].bytes = 1 << 20;
+  CHECK(core::disk_usage(found, usage, {.local_volumes = true}).bytes == 1 << 20);
+}
+
 TEST_CASE("an emptyDir on which something is mounted is in memory, and takes nothing of the disk") {
   SKIP_IF(Mount::impossible());
   const Tree tree{dir("kubelet", {dir("pods", {dir("u1", {volumes})})})};

@@ -163,6 +163,18 @@ TEST_CASE("the node's ports are the pod's where nobody has a spec, and those of 
   CHECK(b.build().pod->containers.at(0).host_ports == std::vector<core::HostPort>{{.port = 8080}});
 }
 
+TEST_CASE("annotated volumes are the pod's own word, unless its namespace is trusted") {
+  Builder b;
+  (*b.sandbox.mutable_annotations())["evictd.io/pod-spec"] =
+      R"({"containers":[{"name":"app"}],"volumes":[{"name":"x","emptyDir":{"sizeLimit":"1Mi"}}]})";
+  CHECK_FALSE(b.build().pod->volumes_are_claimed);
+  b.trusted = pods::TrustedNamespaces{{"kube-system"}};
+  CHECK(b.build().pod->volumes_are_claimed);
+  CHECK(b.build().pod->volumes == std::vector{fixture::empty_dir("x", "1Mi")});
+  b.sandbox.clear_annotations();
+  CHECK_FALSE(b.build().pod->volumes_are_claimed);
+}
+
 TEST_CASE("an exited init container asks for nothing, but stays among the runtime's containers") {
   Builder b;
   b.add(test::container("c1", "s1", "init", v1::CONTAINER_EXITED, 1), test::container_json(500, 0, 41))

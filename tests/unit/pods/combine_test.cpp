@@ -65,6 +65,17 @@ core::Pod one(const core::Pod& listed, const std::vector<Source>& sources,
 
 }  // namespace
 
+TEST_CASE("the volumes of a spec are the spec's word, whatever the pod claims") {
+  core::Pod listed = fixture::pod("web");
+  listed.volumes = {fixture::empty_dir("claimed")};
+  listed.volumes_are_claimed = true;
+  auto spec = fixture::pod("web");
+  spec.volumes = {fixture::empty_dir("real")};
+  const auto made = with_spec(listed, spec);
+  CHECK(made.volumes == spec.volumes);
+  CHECK_FALSE(made.volumes_are_claimed);
+}
+
 TEST_CASE("a pod takes all that its spec says and keeps what it runs as") {
   auto listed = pod("a", {container("main", {}, {{"memory", "1Gi"}})});
   listed.status_qos = core::QosClass::Burstable;
