@@ -76,9 +76,10 @@ bool has_container(const core::Pod& pod, std::string_view name) {
 core::PodPtr with_earlier_containers(const core::PodPtr& asked, const core::Pod& listed,
                                      const pods::RuntimePodPtr& running) {
   auto pod = *asked;
-  for (const auto& container : listed.containers)
-    if (!has_container(*asked, container.name) && !is_through(running, container.name))
-      pod.containers.push_back(container);
+  for (const auto list : {&core::Pod::init_containers, &core::Pod::containers})
+    for (const auto& container : listed.*list)
+      if (!has_container(*asked, container.name) && !is_through(running, container.name))
+        (pod.*list).push_back(container);
   return std::make_shared<const core::Pod>(std::move(pod));
 }
 

@@ -42,17 +42,18 @@ Result<void> add_pods(const std::string& text, std::string_view origin, bool res
   return {};
 }
 
-Result<AdmissionRequest> read_runtime_subject(const v1::RuntimeSubject& subject, std::int64_t memory_capacity) {
+Result<AdmissionRequest> read_runtime_subject(const v1::RuntimeSubject& subject, std::int64_t memory_capacity,
+                                              const pods::TrustedNamespaces& trusted) {
   ::runtime::v1::PodSandboxConfig sandbox;
   if (!sandbox.ParseFromString(subject.sandbox_config()))
     return fail("runtime.sandbox_config is no runtime.v1.PodSandboxConfig");
   if (sandbox.metadata().name().empty()) return fail("runtime.sandbox_config names no pod");
   if (subject.container_config().empty())
-    return AdmissionRequest{.pod = pods::pod_of_sandbox(sandbox, memory_capacity), .from_runtime = true};
+    return AdmissionRequest{.pod = pods::pod_of_sandbox(sandbox, memory_capacity, trusted), .from_runtime = true};
   ::runtime::v1::ContainerConfig container;
   if (!container.ParseFromString(subject.container_config()))
     return fail("runtime.container_config is no runtime.v1.ContainerConfig");
-  return AdmissionRequest{.pod = pods::pod_of_sandbox(sandbox, container, memory_capacity),
+  return AdmissionRequest{.pod = pods::pod_of_sandbox(sandbox, container, memory_capacity, trusted),
                           .from_runtime = true,
                           .container = container.metadata().name()};
 }
@@ -71,12 +72,13 @@ Result<AdmissionRequest> read_container_update(const v1::RuntimeSubject& subject
 }  // namespace
 
 Result<std::vector<AdmissionRequest>> read_admission_requests(const v1::AdmitRequest& request,
-                                                              std::int64_t memory_capacity) {
+                                                              std::int64_t memory_capacity,
+                                                              const pods::TrustedNamespaces& trusted) {
   std::vector<AdmissionRequest> asked;
   if (request.has_runtime()) {
     const auto operation = operation_of(request);
     if (!operation) return std::unexpected(operation.error());
-    auto pod = *operation == v1::AdmitRequest::ADD ? read_runtime_subject(request.runtime(), memory_capacity)
+    auto pod = *operation == v1::AdmitRequest::ADD ? read_runtime_subject(request.runtime(), memory_capacity, trusted)
                                                    : read_container_update(request.runtime());
     if (!pod) return std::unexpected(pod.error());
     pod->refused = *operation == v1::AdmitRequest::RESIZE_REFUSED;

@@ -11,6 +11,7 @@
 #include "api/departure.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
+#include "pods/trust.hpp"
 #include "pods/verbose_status.hpp"
 
 namespace evictd::v1 {
@@ -43,9 +44,11 @@ struct AdmissionRequest {
 inline constexpr std::size_t most_admission_requests = 256;
 
 /// The pods that a request asks about, at least one. An error is for the client, as INVALID_ARGUMENT. Big texts take
-/// up to a second: not on the reactor. `memory_capacity`: the node's, in bytes, > 0.
+/// up to a second: not on the reactor. `memory_capacity`: the node's, in bytes, > 0. `trusted`: in which namespaces a
+/// sandbox's annotated spec is believed as it is.
 [[nodiscard]] Result<std::vector<AdmissionRequest>> read_admission_requests(const v1::AdmitRequest& request,
-                                                                            std::int64_t memory_capacity);
+                                                                            std::int64_t memory_capacity,
+                                                                            const pods::TrustedNamespaces& trusted);
 [[nodiscard]] Result<std::vector<AdmissionRequest>> read_admission_requests(const v1::AdmitBatchRequest& request);
 
 using AdmissionRequestsPtr = std::shared_ptr<const std::vector<AdmissionRequest>>;
@@ -90,6 +93,8 @@ class Admitter {
  public:
   /// The node's, in bytes, > 0.
   [[nodiscard]] virtual std::int64_t memory_capacity() const = 0;
+  /// In which namespaces a sandbox's annotated spec is believed as it is.
+  [[nodiscard]] virtual pods::TrustedNamespaces trusted_namespaces() const { return pods::TrustedNamespaces{{}}; }
   /// Begins to decide about pods, each beside those before it that were admitted.
   [[nodiscard]] virtual std::unique_ptr<AdmissionTask> admit(AdmissionRequestsPtr pods, bool reserve) = 0;
 

@@ -67,7 +67,10 @@ Answers::Awaitable Answers::admit(AskedPtr<v1::AdmitRequest, v1::AdmitResponse> 
   const auto capacity = handlers_.admitter != nullptr ? handlers_.admitter->memory_capacity() : 0;  // null: refused
   question->confirm = [asked] { asked->confirm(); };
   question->departure = asked->departure;
-  question->pods = [asked, capacity] { return read_admission_requests(asked->request, capacity); };
+  auto trusted = handlers_.admitter != nullptr ? handlers_.admitter->trusted_namespaces() : pods::TrustedNamespaces{{}};
+  question->pods = [asked, capacity, trusted = std::move(trusted)] {
+    return read_admission_requests(asked->request, capacity, trusted);
+  };
   const auto decided = co_await decide(question);
   if (!decided) co_return;
   if (!*decided) co_return asked->refuse(decided->error());

@@ -100,6 +100,7 @@ Result<PreparedAdmission> prepare_admission(const Configuration& configuration) 
 Admission::Admission(const asio::any_io_executor& reactor, const Configuration& configuration, Options options,
                      PreparedAdmission prepared, const Parts& parts)
     : memory_capacity_{options.memory_capacity},
+      trusted_{configuration.agent.pod_sources.trusted_namespaces},
       parts_{parts},
       facts_{configuration, memory_capacity_, parts.sources.node()},
       store_{std::move(prepared.store)},

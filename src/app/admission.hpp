@@ -88,6 +88,7 @@ class Admission final : public api::Admitter, private agent::AdmittingNode {
   void stop();
 
   [[nodiscard]] std::int64_t memory_capacity() const override { return memory_capacity_; }
+  [[nodiscard]] pods::TrustedNamespaces trusted_namespaces() const override { return trusted_; }
   [[nodiscard]] std::unique_ptr<api::AdmissionTask> admit(api::AdmissionRequestsPtr pods, bool reserve) override;
 
  private:
@@ -104,6 +105,7 @@ class Admission final : public api::Admitter, private agent::AdmittingNode {
   void keep(const admission::Allocations& allocations, const admission::Coming& coming);
 
   std::int64_t memory_capacity_;
+  pods::TrustedNamespaces trusted_;
   Parts parts_;
   NodeFacts facts_;
   async::DeadlineThread writer_{"writing what pods were given"};

@@ -152,6 +152,7 @@ RuntimePod assemble(const v1::PodSandbox& sandbox, const SandboxFacts& facts,
     hold_to_numbers(pod, created_of(containers), memory_capacity, doubts);
     pod.termination_grace_period_seconds = believed_grace(pod.termination_grace_period_seconds, told_grace);
     pod.volumes_are_claimed = true;
+    take_mapped_ports(pod, facts.info.host_ports);
   }
 
   for (const auto& doubt : doubts) warnings.push_back(doubt.in("pod " + pod.key()));

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include "core/quantity.hpp"
 #include "pods/annotated_spec.hpp"
@@ -118,6 +119,12 @@ void hold_to_numbers(core::Pod& pod, std::span<const CreatedContainer> created, 
   for (auto& container : pod.init_containers) holder.hold(container, created, !container.restart_always);
   for (auto& container : pod.containers) holder.hold(container, created, false);
   holder.tell_rest();
+}
+
+void take_mapped_ports(core::Pod& pod, std::vector<core::HostPort> mapped) {
+  for (auto* containers : {&pod.init_containers, &pod.containers})
+    for (auto& container : *containers) container.host_ports.clear();
+  pod.host_ports = std::move(mapped);
 }
 
 std::optional<std::int64_t> believed_grace(std::optional<std::int64_t> claimed, std::optional<std::int64_t> told) {

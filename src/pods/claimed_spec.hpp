@@ -40,6 +40,9 @@ inline constexpr std::int64_t longest_claimed_grace = 30;
 void hold_to_numbers(core::Pod& pod, std::span<const CreatedContainer> created, std::int64_t memory_capacity,
                      std::vector<Error>& warnings);
 
+/// The ports of the node that the pod takes are those that its sandbox maps, whatever it claims.
+void take_mapped_ports(core::Pod& pod, std::vector<core::HostPort> mapped);
+
 /// The grace period of a pod that is not trusted. `told`: by the runtime, which has it from the kubelet.
 [[nodiscard]] std::optional<std::int64_t> believed_grace(std::optional<std::int64_t> claimed,
                                                          std::optional<std::int64_t> told);

@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "pods/annotated_spec.hpp"
 #include "pods/cgroup_name.hpp"
+#include "pods/claimed_spec.hpp"
 #include "pods/host_port.hpp"
 #include "pods/infer.hpp"
 #include "pods/linux_resources.hpp"
@@ -42,8 +43,19 @@ std::optional<core::AppArmorProfile> app_armor_profile(const v1::LinuxContainerS
   return core::AppArmorProfile{.type = std::string(written)};
 }
 
-/// With everything but the containers. Doubts about annotations are reported when the pod is listed later: here the pod
-/// is judged by what can be read.
+/// What the pod shares with the node, and what it sets of the kernel.
+void read_sharing(core::Pod& pod, const v1::LinuxPodSandboxConfig& sandbox) {
+  const auto& namespaces = sandbox.security_context().namespace_options();
+  pod.host_network = namespaces.network() == v1::NODE;
+  pod.host_ipc = namespaces.ipc() == v1::NODE;
+  pod.host_users = !namespaces.has_userns_options() || namespaces.userns_options().mode() == v1::NODE;
+  pod.sysctls.clear();
+  for (const auto& [sysctl, value] : sandbox.sysctls()) pod.sysctls.push_back(sysctl);
+  std::ranges::sort(pod.sysctls);
+}
+
+/// Who it is. Doubts about annotations are reported when the pod is listed later: here the pod is judged by what can be
+/// read.
 core::Pod sandbox_pod(const v1::PodSandboxConfig& sandbox) {
   core::Pod pod{.name_space = sandbox.metadata().namespace_(),
                 .name = sandbox.metadata().name(),
@@ -53,16 +65,8 @@ core::Pod sandbox_pod(const v1::PodSandboxConfig& sandbox) {
   std::vector<Error> doubts;
   infer_priority(pod, doubts);
   if (const auto cgroup = pod_cgroup(sandbox.linux().cgroup_parent(), pod.uid)) pod.status_qos = cgroup->qos;
-  const auto& namespaces = sandbox.linux().security_context().namespace_options();
-  pod.host_network = namespaces.network() == v1::NODE;
-  pod.host_ipc = namespaces.ipc() == v1::NODE;
-  pod.host_users = !namespaces.has_userns_options() || namespaces.userns_options().mode() == v1::NODE;
-  for (const auto& [sysctl, value] : sandbox.linux().sysctls()) pod.sysctls.push_back(sysctl);
-  std::ranges::sort(pod.sysctls);
   return pod;
 }
-
-bool is_annotated(const core::Pod& pod) { return pod.annotations.contains(pod_spec_annotation); }
 
 /// What the sandbox says of all containers together counts as what the pod asks for.
 void infer_requests(core::Pod& pod, const v1::LinuxPodSandboxConfig& sandbox, std::int64_t memory_capacity) {
@@ -74,30 +78,69 @@ void infer_requests(core::Pod& pod, const v1::LinuxPodSandboxConfig& sandbox, st
   if (!inferred.empty()) pod.resources = std::move(inferred);
 }
 
-}  // namespace
+std::vector<core::HostPort> mapped_ports(const v1::PodSandboxConfig& sandbox) {
+  std::vector<core::HostPort> ports;
+  for (const auto& mapping : sandbox.port_mappings())
+    add_host_port(ports, mapping.protocol(), mapping.host_port(), mapping.host_ip());
+  return ports;
+}
 
-core::Pod pod_of_sandbox(const v1::PodSandboxConfig& sandbox, std::int64_t memory_capacity) {
+void drop_requests(core::Pod& pod) {
+  pod.init_containers.clear();
+  pod.containers.clear();
+  pod.resources.reset();
+  pod.overhead.clear();
+}
+
+void drop_confinement(core::Pod& pod) {
+  pod.app_armor_profile.reset();
+  for (auto* containers : {&pod.init_containers, &pod.containers})
+    for (auto& container : *containers) container.app_armor_profile.reset();
+}
+
+/// `has_class`: by the container that is made.
+core::Pod annotated_pod(const v1::PodSandboxConfig& sandbox, std::int64_t memory_capacity,
+                        const TrustedNamespaces& trusted, bool has_class) {
   auto pod = sandbox_pod(sandbox);
   std::vector<Error> doubts;
-  if (is_annotated(pod) && apply_annotated_spec(pod, doubts)) return pod;
-  infer_requests(pod, sandbox.linux(), memory_capacity);
-  for (const auto& mapping : sandbox.port_mappings())
-    add_host_port(pod.host_ports, mapping.protocol(), mapping.host_port(), mapping.host_ip());
+  const bool is_annotated = apply_annotated_spec(pod, doubts);
+  if (is_annotated && trusted.contains(pod.name_space)) return pod;
+  const bool has_numbers = has_class || pod.status_qos || sandbox.linux().has_resources();
+  drop_confinement(pod);
+  read_sharing(pod, sandbox.linux());
+  if (has_numbers) drop_requests(pod);
+  if (!is_annotated || has_numbers) infer_requests(pod, sandbox.linux(), memory_capacity);
+  take_mapped_ports(pod, mapped_ports(sandbox));
   return pod;
 }
 
+core::Container* find_container(core::Pod& pod, std::string_view name) {
+  for (auto* containers : {&pod.init_containers, &pod.containers})
+    if (const auto found = std::ranges::find(*containers, name, &core::Container::name); found != containers->end())
+      return &*found;
+  return nullptr;
+}
+
+}  // namespace
+
+core::Pod pod_of_sandbox(const v1::PodSandboxConfig& sandbox, std::int64_t memory_capacity,
+                         const TrustedNamespaces& trusted) {
+  return annotated_pod(sandbox, memory_capacity, trusted, false);
+}
+
 core::Pod pod_of_sandbox(const v1::PodSandboxConfig& sandbox, const v1::ContainerConfig& container,
-                         std::int64_t memory_capacity) {
-  auto pod = pod_of_sandbox(sandbox, memory_capacity);
-  const auto& name = container.metadata().name();
-  const bool known = std::ranges::find(pod.containers, name, &core::Container::name) != pod.containers.end() ||
-                     std::ranges::find(pod.init_containers, name, &core::Container::name) != pod.init_containers.end();
-  if (known) return pod;
+                         std::int64_t memory_capacity, const TrustedNamespaces& trusted) {
   const auto resources = linux_resources(container.linux().resources());
-  if (!pod.status_qos) pod.status_qos = qos_from_oom_score_adj(std::span(&resources, 1));
-  auto inferred = infer_container(name, resources, pod.status_qos, memory_capacity);
-  inferred.app_armor_profile = app_armor_profile(container.linux().security_context());
-  pod.containers.push_back(std::move(inferred));
+  const auto qos = qos_from_oom_score_adj(std::span(&resources, 1));
+  auto pod = annotated_pod(sandbox, memory_capacity, trusted, qos.has_value());
+  const auto& name = container.metadata().name();
+  auto* known = find_container(pod, name);
+  if (known != nullptr && trusted.contains(pod.name_space)) return pod;
+  if (known == nullptr) {
+    if (!pod.status_qos) pod.status_qos = qos;
+    known = &pod.containers.emplace_back(infer_container(name, resources, pod.status_qos, memory_capacity));
+  }
+  known->app_armor_profile = app_armor_profile(container.linux().security_context());
   return pod;
 }
 

@@ -102,6 +102,20 @@ TEST_CASE("of several containers those that are yet to come count while the firs
   CHECK(scene.fits("2Gi"));
 }
 
+TEST_CASE("a sidecar that its pod has counts beside the container that is made, which does not tell of it") {
+  Pulling scene;
+  auto sandbox = test::sandbox("s-a", "a", "a");
+  (*sandbox.mutable_annotations())["evictd.io/pod-spec"] =
+      R"({"containers": [{"name": "main"}], "initContainers": [{"name": "side", "restartPolicy": "Always",
+          "resources": {"requests": {"memory": "6Gi"}}}]})";
+  scene.runtime.put(sandbox, test::sandbox_json("/kubepods/burstable/poda"));
+  scene.runtime.put(test::container("c-aside", "s-a", "side"), test::container_json(requests_6_gib));
+  scene.list_until(1);
+  REQUIRE_FALSE(scene.fits("3Gi"));
+  CHECK_FALSE(scene.make_container(with_memory(pod("a"), "3Gi"), "main").admitted());
+  CHECK(scene.make_container(with_memory(pod("a"), "1Gi"), "main").admitted());
+}
+
 TEST_CASE("a sandbox without a uid is another pod than the one of its name that it replaces") {
   Pulling scene;
   scene.runtime.put(test::sandbox("s-1", "web", "old"), test::sandbox_json("/kubepods/burstable/podold"));

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "core/pod_resources.hpp"
 #include "evictd.pb.h"
 #include "fixture/result.hpp"
 
@@ -14,6 +15,7 @@ using fixture::error_of;
 using fixture::value_of;
 
 constexpr std::int64_t capacity = std::int64_t{4} << 30;
+const pods::TrustedNamespaces trusted{{"kube-system"}};
 
 std::string pod(const std::string& name) {
   return fmt::format("metadata: {{name: {}}}\nspec: {{containers: [{{name: main}}]}}\n", name);
@@ -28,17 +30,17 @@ v1::AdmitRequest asking(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a pod is read as YAML or JSON, and its spec is taken at its word") {
-  const auto asked = value_of(read_admission_requests(asking(pod("a")), capacity));
+  const auto asked = value_of(read_admission_requests(asking(pod("a")), capacity, trusted));
   REQUIRE(asked.size() == 1);
   CHECK(asked[0].pod.key() == "default/a");
   CHECK_FALSE(asked[0].from_runtime);
   const auto* json = R"({"metadata": {"name": "b"}, "spec": {"containers": [{"name": "main"}]}})";
-  CHECK(value_of(read_admission_requests(asking(json), capacity)).at(0).pod.key() == "default/b");
+  CHECK(value_of(read_admission_requests(asking(json), capacity, trusted)).at(0).pod.key() == "default/b");
 }
 
 TEST_CASE("one call asks about one pod, another about several texts of several pods") {
   const auto two = pod("a") + "---\n" + pod("b");
-  CHECK(error_of(read_admission_requests(asking(two), capacity)) ==
+  CHECK(error_of(read_admission_requests(asking(two), capacity, trusted)) ==
         "pod: there are several pods in it; AdmitBatch takes them");
   v1::AdmitBatchRequest batch;
   batch.add_pods(two);
@@ -49,7 +51,7 @@ TEST_CASE("one call asks about one pod, another about several texts of several p
 }
 
 TEST_CASE("what is no pod is said to be none, with its place") {
-  CHECK(error_of(read_admission_requests(v1::AdmitRequest{}, capacity)) == "pod: there is no pod in it");
+  CHECK(error_of(read_admission_requests(v1::AdmitRequest{}, capacity, trusted)) == "pod: there is no pod in it");
   CHECK(error_of(read_admission_requests(v1::AdmitBatchRequest{})) == "pods: there is none");
   v1::AdmitBatchRequest batch;
   batch.add_pods(pod("a"));
@@ -78,7 +80,7 @@ TEST_CASE("a pod that repeats a long text through aliases is refused, whatever o
   const auto refusal = [](std::string_view anchor, const std::string& rest, int times, std::string_view item) {
     auto text = fmt::format("x: &x {}\n{}", anchor, rest);
     for (int i = 0; i < times; ++i) text += fmt::format("{}{}", i == 0 ? "[" : ", ", item);
-    return error_of(read_admission_requests(asking(text + "]\n"), capacity));
+    return error_of(read_admission_requests(asking(text + "]\n"), capacity, trusted));
   };
   const std::string key(50'000, 'k');
   const std::string spec = "metadata: {name: a}\nspec:\n  containers: [{name: c}]\n  tolerations: ";
@@ -99,7 +101,7 @@ TEST_CASE("one pod many times by its alias is as many pods as may be asked about
 TEST_CASE("of a list only as many pods are read as tell that there are too many") {
   std::string list = "kind: List\nitems:\n- &pod {metadata: {name: a}, spec: {containers: [{name: c}]}}\n- *pod\n";
   const std::string unread = "- {kind: Node}\n";
-  CHECK(error_of(read_admission_requests(asking(list + unread), capacity)) ==
+  CHECK(error_of(read_admission_requests(asking(list + unread), capacity, trusted)) ==
         "pod: there are several pods in it; AdmitBatch takes them");
   v1::AdmitBatchRequest batch;
   list = "kind: List\nitems:\n";
@@ -118,11 +120,11 @@ TEST_CASE("to be resized is what the spec wants, to come what the status says wa
     return asked.at(0).pod.containers.at(0).resources.requests.at("memory").to_string();
   };
   auto request = asking(resized);
-  auto asked = value_of(read_admission_requests(request, capacity));
+  auto asked = value_of(read_admission_requests(request, capacity, trusted));
   CHECK_FALSE(asked[0].resize);
   CHECK(memory_of(asked) == "1Gi");
   request.set_operation(v1::AdmitRequest::RESIZE);
-  asked = value_of(read_admission_requests(request, capacity));
+  asked = value_of(read_admission_requests(request, capacity, trusted));
   CHECK(asked[0].resize);
   CHECK(memory_of(asked) == "2Gi");
   CHECK_FALSE(asked[0].pod.taken);
@@ -139,7 +141,7 @@ TEST_CASE("to be resized is what the spec wants, to come what the status says wa
 TEST_CASE("an operation that is not known is refused") {
   auto request = asking(pod("a"));
   request.set_operation(static_cast<v1::AdmitRequest::Operation>(7));
-  CHECK(error_of(read_admission_requests(request, capacity)) == "operation: 7 is none that this evictd knows");
+  CHECK(error_of(read_admission_requests(request, capacity, trusted)) == "operation: 7 is none that this evictd knows");
   v1::AdmitBatchRequest batch;
   batch.set_operation(static_cast<v1::AdmitRequest::Operation>(7));
   batch.add_pods(pod("a"));
@@ -155,23 +157,24 @@ TEST_CASE("a runtime's client resizes a container by its id") {
   given.set_cpu_shares(512);
   given.set_memory_limit_in_bytes(1 << 20);
   given.SerializeToString(subject.mutable_linux_resources());
-  const auto only = value_of(read_admission_requests(request, capacity)).at(0);
+  const auto only = value_of(read_admission_requests(request, capacity, trusted)).at(0);
   CHECK(only.resize);
   CHECK(only.update ==
         ContainerUpdate{.container_id = "c1", .resources = {.memory_limit = 1 << 20, .cpu_shares = 512}});
   CHECK_FALSE(only.refused);
   request.set_operation(v1::AdmitRequest::RESIZE_REFUSED);
-  const auto refused = value_of(read_admission_requests(request, capacity)).at(0);
+  const auto refused = value_of(read_admission_requests(request, capacity, trusted)).at(0);
   CHECK(refused.refused);
   CHECK(refused.update == only.update);
   auto of_a_pod = asking(pod("a"));
   of_a_pod.set_operation(v1::AdmitRequest::RESIZE_REFUSED);
-  CHECK(error_of(read_admission_requests(of_a_pod, capacity)) == "operation: RESIZE_REFUSED takes a container's id");
+  CHECK(error_of(read_admission_requests(of_a_pod, capacity, trusted)) ==
+        "operation: RESIZE_REFUSED takes a container's id");
   subject.set_linux_resources("\x07");
-  CHECK(error_of(read_admission_requests(request, capacity)) ==
+  CHECK(error_of(read_admission_requests(request, capacity, trusted)) ==
         "runtime.linux_resources is no runtime.v1.LinuxContainerResources");
   subject.clear_container_id();
-  CHECK(error_of(read_admission_requests(request, capacity)) ==
+  CHECK(error_of(read_admission_requests(request, capacity, trusted)) ==
         "runtime.container_id: RESIZE takes a pod or a container's id");
 }
 
@@ -185,22 +188,37 @@ TEST_CASE("a runtime's client is understood by its own messages") {
   auto& subject = *request.mutable_runtime();
 
   sandbox.SerializeToString(subject.mutable_sandbox_config());
-  const auto only = value_of(read_admission_requests(request, capacity)).at(0);
+  const auto only = value_of(read_admission_requests(request, capacity, trusted)).at(0);
   CHECK(only.from_runtime);
   CHECK(only.pod.key() == "shop/web");
   CHECK(only.pod.containers.empty());
   CHECK(only.container.empty());
   container.SerializeToString(subject.mutable_container_config());
-  CHECK(value_of(read_admission_requests(request, capacity)).at(0).pod.containers.at(0).name == "app");
-  CHECK(value_of(read_admission_requests(request, capacity)).at(0).container == "app");
+  CHECK(value_of(read_admission_requests(request, capacity, trusted)).at(0).pod.containers.at(0).name == "app");
+  CHECK(value_of(read_admission_requests(request, capacity, trusted)).at(0).container == "app");
+
+  const auto requested = [&](const std::string& name_space) {
+    auto annotated = sandbox;
+    annotated.mutable_metadata()->set_namespace_(name_space);
+    annotated.mutable_linux()->set_cgroup_parent("/kubepods/besteffort/pod1");
+    annotated.mutable_metadata()->set_uid("1");
+    (*annotated.mutable_annotations())["evictd.io/pod-spec"] =
+        R"({"containers": [{"name": "app", "resources": {"requests": {"memory": "1Gi"}}}]})";
+    v1::AdmitRequest claiming;
+    annotated.SerializeToString(claiming.mutable_runtime()->mutable_sandbox_config());
+    container.SerializeToString(claiming.mutable_runtime()->mutable_container_config());
+    return core::pod_request(value_of(read_admission_requests(claiming, capacity, trusted)).at(0).pod, "memory");
+  };
+  CHECK(requested("kube-system") == core::Quantity::bytes(1 << 30));
+  CHECK(requested("shop").is_zero());
 
   subject.set_container_config("\x07");
-  CHECK(error_of(read_admission_requests(request, capacity)) ==
+  CHECK(error_of(read_admission_requests(request, capacity, trusted)) ==
         "runtime.container_config is no runtime.v1.ContainerConfig");
   subject.set_sandbox_config("");
-  CHECK(error_of(read_admission_requests(request, capacity)) == "runtime.sandbox_config names no pod");
+  CHECK(error_of(read_admission_requests(request, capacity, trusted)) == "runtime.sandbox_config names no pod");
   subject.set_sandbox_config("\x07");
-  CHECK(error_of(read_admission_requests(request, capacity)) ==
+  CHECK(error_of(read_admission_requests(request, capacity, trusted)) ==
         "runtime.sandbox_config is no runtime.v1.PodSandboxConfig");
 }
 

@@ -163,6 +163,25 @@ TEST_CASE("the node's ports are the pod's where nobody has a spec, and those of 
   CHECK(b.build().pod->containers.at(0).host_ports == std::vector<core::HostPort>{{.port = 8080}});
 }
 
+TEST_CASE("outside trusted namespaces an annotation neither takes ports of the node nor hides those that are mapped") {
+  Builder b;
+  b.trusted = pods::TrustedNamespaces{{"kube-system"}};
+  b.sandbox_info = R"({"config":{"port_mappings":[{"container_port":80,"host_port":8080}]}})";
+  b.add(test::container("c1", "s1", "app"), test::container_json(900));
+  const std::vector<core::HostPort> mapped{{.port = 8080}};
+  for (const auto* spec : {R"({"containers":[{"name":"app","ports":[{"containerPort":80,"hostPort":10250}]}],
+            "initContainers":[{"name":"init","ports":[{"containerPort":80,"hostPort":443}]}]})",
+                           R"({"hostNetwork":true,"containers":[{"name":"app","ports":[{"containerPort":10250}]}]})",
+                           R"({"containers":[{"name":"app"}]})"}) {
+    CAPTURE(spec);
+    (*b.sandbox.mutable_annotations())["evictd.io/pod-spec"] = spec;
+    const auto pod = b.build().pod;
+    CHECK(pod->host_ports == mapped);
+    for (const auto* containers : {&pod->init_containers, &pod->containers})
+      for (const auto& container : *containers) CHECK(container.host_ports.empty());
+  }
+}
+
 TEST_CASE("annotated volumes are the pod's own word, unless its namespace is trusted") {
   Builder b;
   (*b.sandbox.mutable_annotations())["evictd.io/pod-spec"] =

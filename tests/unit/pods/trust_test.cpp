@@ -63,7 +63,7 @@ core::PodPtr asked(const std::string& name_space, const Texts& annotations, cons
   config.mutable_metadata()->set_uid("u1");
   config.mutable_annotations()->insert(annotations.begin(), annotations.end());
   config.mutable_labels()->insert(labels.begin(), labels.end());
-  return std::make_shared<const core::Pod>(pod_of_sandbox(config, capacity));
+  return std::make_shared<const core::Pod>(pod_of_sandbox(config, capacity, by_default));
 }
 
 /// A catalog with one source that knows this.
