@@ -165,7 +165,8 @@ CallError Channel::describe(std::string_view name, const grpc::Status& status, s
     return fmt::format("{} (gRPC code {})", said, static_cast<int>(status.error_code()));
   }();
   if (failure == Failure::Unavailable) next_look_.cancel();
-  return {failure, Error{reason}.in(fmt::format("{}: {}", endpoint_, name))};
+  return {failure, Error{reason}.in(fmt::format("{}: {}", endpoint_, name)),
+          status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED};
 }
 
 void Channel::watch(PresenceListener& listener) {

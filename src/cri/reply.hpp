@@ -18,7 +18,8 @@ enum class Failure : std::uint8_t {
 
 struct CallError {
   Failure failure;
-  Error error;  ///< names call and endpoint; one line
+  Error error;             ///< names call and endpoint; one line
+  bool too_large = false;  ///< of Refused: the answer is larger than the runtime sends, or than we read
 };
 
 template <class T>

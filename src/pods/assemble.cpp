@@ -56,11 +56,15 @@ std::vector<CreatedContainer> created_of(const std::vector<KnownContainer>& cont
   const auto relevant = current(containers);
   std::vector<CreatedContainer> created;
   for (const auto& [listed, its] : relevant)
-    created.push_back({.name = listed->metadata().name(), .resources = its->info.resources});
+    created.push_back(
+        {.name = listed->metadata().name(), .resources = its->info.resources, .is_silent = its->is_plain});
   for (auto known = containers.rbegin(); known != containers.rend(); ++known) {
     const auto& name = known->listed->metadata().name();
     if (std::ranges::find(created, name, &CreatedContainer::name) == created.end())
-      created.push_back({.name = name, .resources = known->facts->info.resources, .exited = true});
+      created.push_back({.name = name,
+                         .resources = known->facts->info.resources,
+                         .exited = true,
+                         .is_silent = known->facts->is_plain});
   }
   return created;
 }
@@ -129,6 +133,10 @@ RuntimePod assemble(const v1::PodSandbox& sandbox, const SandboxFacts& facts,
     const auto& name = listed->metadata().name();
     if (its->complaint)
       doubts.push_back(its->complaint->in("container " + name + ": its limits and requests are unknown"));
+    if (its->is_plain)
+      doubts.push_back({"container " + name +
+                        ": its verbose status is too large to be had; of its limits and requests is known what the "
+                        "plain one tells"});
     if (const auto grace = infer_termination_grace(to_texts(listed->annotations()), doubts))
       pod.termination_grace_period_seconds = grace;
     runtime_pod.containers.push_back({.id = listed->id(),

@@ -28,6 +28,8 @@ struct ContainerFacts {
   std::optional<Error> complaint{};
   LinuxResources given{};  ///< what it had when the status was read: other than in `info` where it was updated
   bool running = false;    ///< when the status was read
+  /// Its verbose status is too large to be had, which it stays: this is what a plain one tells.
+  bool is_plain = false;
 
   [[nodiscard]] static ContainerFacts of(const ::runtime::v1::ContainerStatusResponse& status);
 };

@@ -59,9 +59,11 @@ std::optional<Request> cpu_request(const LinuxResources& numbers) {
 std::optional<Request> request_of(const CreatedContainer& container, std::string_view resource, QosClass qos,
                                   std::int64_t memory_capacity) {
   if (qos == QosClass::BestEffort) return Request{};
-  if (!container.resources) return std::nullopt;
-  return resource == "cpu" ? cpu_request(*container.resources)
-                           : memory_request(*container.resources, qos, memory_capacity);
+  std::optional<Request> told;
+  if (container.resources)
+    told = resource == "cpu" ? cpu_request(*container.resources)
+                             : memory_request(*container.resources, qos, memory_capacity);
+  return told || !container.is_silent ? told : Request{};
 }
 
 class Holder {
@@ -112,10 +114,11 @@ class Holder {
 
 void hold_to_numbers(core::Pod& pod, std::span<const CreatedContainer> created, std::int64_t memory_capacity,
                      std::vector<Error>& warnings) {
-  if (!pod.status_qos) return;
+  const bool is_any_silent = std::ranges::any_of(created, &CreatedContainer::is_silent);
+  if (!pod.status_qos && !is_any_silent) return;
   pod.resources.reset();
   pod.overhead.clear();
-  Holder holder{*pod.status_qos, memory_capacity, warnings};
+  Holder holder{pod.status_qos.value_or(QosClass::Burstable), memory_capacity, warnings};
   for (auto& container : pod.init_containers) holder.hold(container, created, !container.restart_always);
   for (auto& container : pod.containers) holder.hold(container, created, false);
   holder.tell_rest();

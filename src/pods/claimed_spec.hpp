@@ -19,6 +19,7 @@ struct CreatedContainer {
   std::string name;
   std::optional<LinuxResources> resources{};  ///< nothing: unknown
   bool exited = false;                        ///< and another container of the pod has not
+  bool is_silent = false;                     ///< what is not known of it never will be, for it is made so
 };
 
 /// The grace period in seconds that a pod which is not trusted can claim, where the runtime names none: Kubernetes'
@@ -35,8 +36,9 @@ inline constexpr std::int64_t longest_claimed_grace = 30;
 /// - requests of other resources, pod-level resources and overhead do not count: no number vouches for them.
 ///
 /// A claim that cannot be true is replaced by what the numbers say. The first few are added to `warnings` each, the
-/// others by their number. A lower claim stands, as do limits: both only ever work against the pod. Where the QoS class
-/// is not known nothing is taken back, and a container whose numbers are not known keeps its claim.
+/// others by their number. A lower claim stands, as do limits: both only ever work against the pod. A container whose
+/// numbers are not known keeps its claim, unless it keeps them from being known itself; and where the QoS class is not
+/// known, and no container does that, nothing is taken back.
 void hold_to_numbers(core::Pod& pod, std::span<const CreatedContainer> created, std::int64_t memory_capacity,
                      std::vector<Error>& warnings);
 

@@ -66,7 +66,7 @@ asio::awaitable<cri::Reply<void>> read_statuses(std::vector<Question<SomeFacts>>
         answer = *std::move(replies[i]);
         continue;
       }
-      const auto& [failure, error] = replies[i].error();
+      const auto& [failure, error, too_large] = replies[i].error();
       if (failure == cri::Failure::Unavailable || failure == cri::Failure::Cancelled)
         co_return std::unexpected(replies[i].error());
       if (failure == cri::Failure::NotFound) {
@@ -78,6 +78,17 @@ asio::awaitable<cri::Reply<void>> read_statuses(std::vector<Question<SomeFacts>>
     }
   }
   co_return cri::Reply<void>{};
+}
+
+/// What a container has in its environment may make its verbose status larger than a runtime sends. By the plain one it
+/// is known in part, and is put down in `plain`.
+asio::awaitable<cri::Reply<v1::ContainerStatusResponse>> container_status(cri::Client& client, std::string id,
+                                                                          std::set<std::string>& plain) {
+  auto status = co_await client.container_status(id);
+  if (status || !status.error().too_large) co_return status;
+  status = co_await client.plain_container_status(id);
+  if (status) plain.insert(std::move(id));
+  co_return status;
 }
 
 bool has_started(const v1::Container& listed, const ContainerFacts& known) {
@@ -206,9 +217,14 @@ asio::awaitable<cri::Reply<void>> CriPods::complete(std::vector<Draft>& drafts) 
     return read_facts<SandboxFacts>(client_, client_.pod_sandbox_status(id));
   });
   if (!read_sandboxes) co_return std::unexpected(read_sandboxes.error());
-  co_return co_await read_statuses(std::move(about_containers), [this](const std::string& id) {
-    return read_facts<ContainerFacts>(client_, client_.container_status(id));
+  std::set<std::string> plain;
+  const auto read_containers = co_await read_statuses(std::move(about_containers), [&](const std::string& id) {
+    return read_facts<ContainerFacts>(client_, container_status(client_, id, plain));
   });
+  for (auto& draft : drafts)
+    for (std::size_t i = 0; i < draft.containers.size(); ++i)
+      if (draft.containers[i] && plain.contains(draft.listed.containers[i]->id())) draft.containers[i]->is_plain = true;
+  co_return read_containers;
 }
 
 /// Null if it is gone since it was listed.

@@ -202,6 +202,7 @@ TEST_CASE(
     const auto ran = run(f.reactor, f.client->exec_sync("c1", command, 5s, patience));
     REQUIRE_FALSE(ran);
     CHECK(ran.error().failure == cri::Failure::Refused);
+    CHECK(ran.error().too_large);
     CHECK(run(f.reactor, f.client->version()));
   }
 }
@@ -249,6 +250,7 @@ TEST_CASE("a runtime that is starting is one that is not there yet") {
   const auto refused = run(f.reactor, f.client->stop_container("c1", 7s));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().failure == cri::Failure::Refused);
+  CHECK_FALSE(refused.error().too_large);
 
   f.runtime.fail("Version", 2, starting);
   f.watch();

@@ -96,8 +96,9 @@ class FakeRuntime::State {
   std::map<std::string, Entry<runtime::v1::PodSandbox>> sandboxes;
   std::map<std::string, Entry<runtime::v1::Container>> containers;
   std::map<std::string, runtime::v1::Image> images;
-  std::map<std::string, std::vector<std::string>> mounted;  // by container
-  std::map<std::string, std::string> log_paths;             // by container
+  std::map<std::string, std::vector<std::string>> mounted;                // by container
+  std::map<std::string, std::string> log_paths;                           // by container
+  std::map<std::string, runtime::v1::LinuxContainerResources> resources;  // by container
   runtime::v1::ListContainerStatsResponse stats;
   runtime::v1::ImageFsInfoResponse filesystems;
   std::string config = "{}";
@@ -266,6 +267,8 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
         response->mutable_status()->add_mounts()->mutable_image()->set_image(image);
       if (const auto log = state_.log_paths.find(found->first); log != state_.log_paths.end())
         response->mutable_status()->set_log_path(log->second);
+      if (const auto given = state_.resources.find(found->first); given != state_.resources.end())
+        *response->mutable_status()->mutable_resources()->mutable_linux() = given->second;
       if (request->verbose()) (*response->mutable_info())["info"] = found->second.info;
       return grpc::Status::OK;
     });
@@ -487,6 +490,11 @@ void FakeRuntime::put(runtime::v1::ImageFsInfoResponse filesystems) {
 void FakeRuntime::set_log_path(const std::string& container_id, std::string path) {
   const std::lock_guard lock{state_->mutex};
   state_->log_paths[container_id] = std::move(path);
+}
+
+void FakeRuntime::set_resources(const std::string& container_id, runtime::v1::LinuxContainerResources resources) {
+  const std::lock_guard lock{state_->mutex};
+  state_->resources[container_id] = std::move(resources);
 }
 
 void FakeRuntime::set_config(std::string json) {

@@ -40,6 +40,8 @@ class FakeRuntime {
   void put(runtime::v1::ImageFsInfoResponse filesystems);
   /// Where a container's log is, as its status says it.
   void set_log_path(const std::string& container_id, std::string path);
+  /// What the container's status says that it was given, verbose or not.
+  void set_resources(const std::string& container_id, runtime::v1::LinuxContainerResources resources);
   /// What a verbose Status says under "config".
   void set_config(std::string json);
   /// What RuntimeConfig answers; before that it is a runtime that has no such call.

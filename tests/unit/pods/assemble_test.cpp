@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <list>
 
+#include "core/pod_resources.hpp"
+#include "core/qos.hpp"
 #include "fixture/pods.hpp"
 #include "pods/pod_builder.hpp"
 #include "pods/verbose_fixtures.hpp"
@@ -257,6 +260,36 @@ TEST_CASE("a runtime that shows no configuration still tells the limits in the s
   CHECK(facts.running);
   CHECK_FALSE(facts.complaint);
   CHECK(facts.info.resources == pods::LinuxResources{.memory_limit = 64 * MiB});
+}
+
+TEST_CASE("outside trusted namespaces a claim counts only as far as a status tells that is too large to be had whole") {
+  Builder b;
+  b.trusted = pods::TrustedNamespaces{{"kube-system"}};
+  (*b.sandbox.mutable_annotations())["evictd.io/pod-spec"] =
+      R"({"containers":[{"name":"app","resources":{"requests":{"memory":"1000Gi","cpu":"8"}}}]})";
+  SUBCASE("of a class that the cgroup tells") {}
+  SUBCASE("of a class that nothing tells") { b.sandbox_info = test::sandbox_json("/shared"); }
+  v1::ContainerStatusResponse status;
+  std::int64_t memory = 0;
+  SUBCASE("which is nothing, by an old runtime") {}
+  SUBCASE("which is what it was created with") {
+    status.mutable_status()->mutable_resources()->mutable_linux()->set_oom_score_adj(900);
+    memory = 100 * MiB;
+  }
+  auto facts = pods::ContainerFacts::of(status);
+  facts.is_plain = true;
+  const auto listed = test::container("c1", "s1", "app");
+  b.containers = {{&listed, &facts}};
+  const auto pod = b.build().pod;
+  CHECK(core::pod_request(*pod, "memory").value() == memory);
+  CHECK(core::pod_request(*pod, "cpu").is_zero());
+  CHECK(core::qos_class(*pod) != QosClass::Guaranteed);
+  CHECK(std::ranges::any_of(b.warnings, [](const Error& warning) {
+    return warning.message ==
+           "pod shop/web: container app: its verbose status is too large to be had; of its limits and requests is "
+           "known "
+           "what the plain one tells";
+  }));
 }
 
 }  // namespace evictd::pods::assemble_test

@@ -139,6 +139,20 @@ TEST_CASE("a claim stands where there is nothing to hold it to") {
   CHECK(warnings.empty());
 }
 
+TEST_CASE("of a container of which no number will ever be known a claim does not stand, and it is said why") {
+  const Held held{requests_1000_gib, QosClass::Burstable, {{.name = "main", .is_silent = true}}};
+  CHECK(held.request() == 0);
+  REQUIRE(held.warnings.size() == 1);
+  CHECK(held.warnings[0].message.contains("claims to request 1000Gi of memory"));
+  const Held guaranteed{guaranteed_1000_gib, QosClass::Guaranteed, {{.name = "main", .is_silent = true}}};
+  CHECK(guaranteed.request() == 0);
+  const LinuxResources only_cpu{.cpu_shares = 1024};
+  const Held half{
+      guaranteed_1000_gib, QosClass::Burstable, {{.name = "main", .resources = only_cpu, .is_silent = true}}};
+  CHECK(half.request() == 0);
+  CHECK(half.request("cpu") == 1);
+}
+
 TEST_CASE("the kubelet's grace period counts, or else a claim of at most Kubernetes' default") {
   CHECK(believed_grace(3600, 10) == 10);
   CHECK(believed_grace(3600, std::nullopt) == 30);

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "async/turns.hpp"
+#include "core/pod_resources.hpp"
 #include "cri/fake_runtime.hpp"
 #include "cri/run.hpp"
 #include "pods/pod_builder.hpp"
@@ -301,6 +302,53 @@ TEST_CASE("a single status that cannot be had costs a warning, told once, and is
       f.runtime.put(sandbox("s-web", "web", "u-web"), "{}");
       f.refresh();
     }
+  }
+}
+
+TEST_CASE("of a container whose verbose status is too large the plain one counts, and it is asked for once") {
+  Fixture f;
+  f.add_pod("web", 1);
+  f.runtime.put(container("c-web", "s-web", "app"), std::string(17 << 20, ' '));  // of its environment, say
+  bool is_told = false;
+  SUBCASE("which tells what the container was given") {
+    v1::LinuxContainerResources given;
+    given.set_oom_score_adj(900);
+    f.runtime.set_resources("c-web", given);
+    is_told = true;
+  }
+  SUBCASE("which tells nothing, by an old runtime") {}
+  for (int i = 0; i < 3; ++i) f.refresh();
+  const auto requests = f.pods.find("u-web")->pod->containers.at(0).resources.requests;
+  CHECK(requests.contains("memory") == is_told);
+  CHECK(f.pods.is_complete());
+  CHECK(f.runtime.calls("ContainerStatus") == 2);
+  const auto warnings = f.pods.take_warnings();
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].message.starts_with("pod shop/web: container app: its verbose status is too large to be had"));
+}
+
+TEST_CASE("a runtime that cannot give a status now leaves a claim as it is, one whose status is too large does not") {
+  Fixture f;
+  pods::CriPods doubting{f.client, 1000 * MiB, pods::TrustedNamespaces{{}}};
+  f.add_pod("web", 1);
+  auto claiming = sandbox("s-web", "web", "u-web");
+  (*claiming.mutable_annotations())["evictd.io/pod-spec"] =
+      R"({"containers": [{"name": "app", "resources": {"requests": {"memory": "50Mi"}}}]})";
+  f.runtime.put(claiming, sandbox_json("/kubepods/burstable/podu-web"));
+  const auto claim_counts = [&] {
+    REQUIRE(run(f.reactor, doubting.refresh()));
+    return !core::pod_request(*doubting.find("u-web")->pod, "memory").is_zero();
+  };
+  f.runtime.fail("ContainerStatus", 4);
+  CHECK(claim_counts());
+  f.runtime.fail("ContainerStatus", 8);  // both of them: nobody says that it stays so
+  CHECK(claim_counts());
+  CHECK_FALSE(doubting.is_complete());
+  f.runtime.recover("ContainerStatus");
+  SUBCASE("the honest one") { CHECK(claim_counts()); }
+  SUBCASE("the other one") {
+    f.runtime.put(container("c-web", "s-web", "app"), std::string(17 << 20, ' '));
+    CHECK_FALSE(claim_counts());
   }
 }
 
