@@ -9,13 +9,13 @@ namespace evictd::wake {
 
 void ApproachTimer::arm(const Arming& arming) {
   bool is_near = false;
-  is_met_ = false;
+  pods_go_ = false;
   for (const auto& level : arming.levels) {
     if (!core::is_memory(level.signal)) continue;
-    is_met_ = is_met_ || level.available < level.threshold;
+    pods_go_ = pods_go_ || (level.hard && level.available < level.threshold && !arming.nobody_goes);
     is_near = is_near || level.available - level.threshold < std::max(near, level.threshold);
   }
-  is_near = is_near && !is_met_;
+  is_near = is_near && !pods_go_;
   const bool was_near = std::exchange(is_near_, is_near);
   if (is_near && !was_near) wait();
   if (!is_near) timer_.cancel();
@@ -48,7 +48,7 @@ void ApproachTimer::tell() {
 
 /// The sampler, which wakes up in between and falls asleep again, may not take back what the passes say.
 void ApproachTimer::recede_if_far() {
-  if (!told_ || is_near_ || is_met_ || sampler_is_near_) return;
+  if (!told_ || is_near_ || pods_go_ || sampler_is_near_) return;
   told_ = false;
   listener_.recedes();
 }

@@ -12,9 +12,10 @@
 namespace evictd::wake {
 
 /// Tells that a threshold on memory is near where the sampler sleeps because the kernel guards it (cgroup v1): once a
-/// second, from the pass that finds it near to the one that finds it far or met. It wakes no pass, and on a node that
-/// is far from its thresholds nothing. It stands between the sampler and the listener, which hears one story of both:
-/// that it is near as soon as one of them says so, and that it is so no more once neither does, nor finds it met.
+/// second, from the pass that finds it near, or met, to the one that finds it far, or has pods go for a hard one. It
+/// wakes no pass, and on a node that is far from its thresholds nothing. It stands between the sampler and the
+/// listener, which hears one story of both: that it is near as soon as one of them says so, and that it is so no more
+/// once neither does, and no pods go.
 class ApproachTimer final : public Source, public ApproachListener {
  public:
   static constexpr core::Duration between = std::chrono::seconds(1);
@@ -42,7 +43,7 @@ class ApproachTimer final : public Source, public ApproachListener {
   boost::asio::steady_timer timer_;
   ApproachListener& listener_;
   bool is_near_ = false;  // by the last pass, as the next
-  bool is_met_ = false;
+  bool pods_go_ = false;
   bool sampler_is_near_ = false;
   bool told_ = false;
 };

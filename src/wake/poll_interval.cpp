@@ -33,6 +33,10 @@ std::int64_t PollInterval::highest() const {
   return levels_.empty() ? std::numeric_limits<std::int64_t>::min() : levels_.back().threshold;
 }
 
+bool PollInterval::any_hard_met() const {
+  return std::ranges::any_of(levels_, [&](const auto& level) { return level.hard && available_ < level.threshold; });
+}
+
 std::int64_t PollInterval::step_of(const PollLevel& level) const {
   return std::max(settings_.step, (level.threshold - base_) / 8);
 }

@@ -64,6 +64,7 @@ class PollInterval {
 
   [[nodiscard]] const std::vector<PollLevel>& levels() const { return levels_; }  ///< lowest threshold first
   [[nodiscard]] bool any_met() const { return available_ < highest(); }           ///< at the last look
+  [[nodiscard]] bool any_hard_met() const;                                        ///< the same
   [[nodiscard]] bool polling_fast(core::Instant now) const { return now < fast_until_; }
   [[nodiscard]] std::int64_t highest() const;  ///< threshold; the least number there is without levels
   [[nodiscard]] core::Duration interval() const { return interval_; }

@@ -52,6 +52,7 @@ Sampler::Sampler(const asio::any_io_executor& reactor, Wakes& wakes, std::vector
 
 void Sampler::arm(const Arming& arming) {
   for (auto& watched : watched_) arm(watched, arming);
+  nobody_goes_ = arming.nobody_goes;
   tell_of_distance(false, false);  // without levels nothing looks any more
   schedule();
 }
@@ -73,6 +74,7 @@ void Sampler::arm(Watched& watched, const Arming& arming) {
   // The same reading again: what was seen since is newer.
   if (time <= watched.armed && levels == watched.poll.levels()) return;
   watched.armed = time;
+  watched.unread = false;
   watched.poll.arm(std::move(levels), {.available = available, .time = time});
   set_due(watched, time, !watched.poll.any_met());
 }
@@ -143,26 +145,25 @@ void Sampler::see(Watched& watched) {
     return;
   }
   ++watched.looks;
-  if (const auto news = watched.poll.look(*sample))
+  if (const auto news = watched.poll.look(*sample)) {
+    watched.unread = true;
     watched.notifier.wake(threshold_text(watched.gauge.signal, news->threshold));
+  }
   set_due(watched, sample->time, !sample->exact);
 }
 
-/// In a hurry, which need not be the node's own, it is as near as the last look saw.
+/// In a hurry, which need not be the node's own, it is as near as the last look saw. One that is met is no further
+/// away: a soft one is for as long as its grace period runs, and a hard one may come after it.
 bool Sampler::is_near(const Watched& watched) {
+  if (!core::is_memory(watched.gauge.signal) || watched.poll.levels().empty() || watched.asleep) return false;
   const auto left = watched.poll.unhurried();
-  return core::is_memory(watched.gauge.signal) && !watched.poll.levels().empty() && !watched.asleep && left <= near &&
-         left < watched.gauge.pace.longest;
+  return watched.poll.any_met() || (left <= near && left < watched.gauge.pace.longest);
 }
 
-bool Sampler::is_met(const Watched& watched) {
-  return core::is_memory(watched.gauge.signal) && !watched.poll.levels().empty() && watched.poll.any_met();
-}
-
-/// Also of what is not looked at.
-bool Sampler::is_far(const Watched& watched) {
-  return !core::is_memory(watched.gauge.signal) || watched.poll.levels().empty() ||
-         (!watched.poll.any_met() && !is_near(watched));
+/// While pods go for a hard threshold one pass follows the other.
+bool Sampler::awaits_pass(const Watched& watched) const {
+  if (!core::is_memory(watched.gauge.signal) || watched.poll.levels().empty()) return false;
+  return watched.unread || (watched.poll.any_hard_met() && !nobody_goes_);
 }
 
 void Sampler::look_at_due() {
@@ -181,11 +182,12 @@ void Sampler::look_at_due() {
 
 /// Of two signals of memory one may be crossed: then nothing is to come before the pass.
 void Sampler::tell_of_distance(bool approaches, bool too_near) {
-  if (approaches && std::ranges::none_of(watched_, is_met)) {
+  const auto awaits = [this](const Watched& watched) { return awaits_pass(watched); };
+  if (approaches && std::ranges::none_of(watched_, awaits)) {
     told_near_ = true;
     for (auto* listener : listeners_)
       if (!too_near || listener->is_quick()) listener->approaches();
-  } else if (told_near_ && std::ranges::all_of(watched_, is_far)) {
+  } else if (told_near_ && std::ranges::none_of(watched_, is_near)) {
     told_near_ = false;
     for (auto* listener : listeners_) listener->recedes();
   }

@@ -40,9 +40,10 @@ class Sampler final : public Source, public FastPolling {
  public:
   Sampler(const boost::asio::any_io_executor& reactor, Wakes& wakes, std::vector<Gauge> gauges);
 
-  /// From now on it is told after each look at memory that is near (`near`). Outlives this.
+  /// From now on it is told after each look at memory of which a threshold is near (`near`), or met. Not where a pass
+  /// is to come first: a crossing was seen that none has read, or pods go for a hard threshold. Outlives this.
   void tell(ApproachListener& listener) { listeners_.push_back(&listener); }
-  /// No threshold on memory is met yet, and one is looked at as often: it can be within so much time.
+  /// A threshold on memory is looked at as often: it can be met within so much time.
   static constexpr core::Duration near = std::chrono::milliseconds(100);
   /// And if it can be within so little, only those are told who are quick.
   static constexpr core::Duration too_near = std::chrono::milliseconds(5);
@@ -71,6 +72,7 @@ class Sampler final : public Source, public FastPolling {
     std::optional<std::int64_t> level{};  // bytes of usage
     std::uint64_t looks = 0;
     bool asleep = false;
+    bool unread = false;  // a crossing that no pass has read yet
   };
 
   static void arm(Watched& watched, const Arming& arming);
@@ -80,8 +82,7 @@ class Sampler final : public Source, public FastPolling {
   [[nodiscard]] static bool suffices(const Watched& watched, std::int64_t at_least, core::Instant time);
   static void set_due(Watched& watched, core::Instant looked, bool far);
   [[nodiscard]] static bool is_near(const Watched& watched);
-  [[nodiscard]] static bool is_met(const Watched& watched);
-  [[nodiscard]] static bool is_far(const Watched& watched);
+  [[nodiscard]] bool awaits_pass(const Watched& watched) const;
   void tell_of_distance(bool approaches, bool too_near);
   void look_at_due();
   void schedule();
@@ -91,6 +92,7 @@ class Sampler final : public Source, public FastPolling {
   std::vector<Watched> watched_;
   std::vector<ApproachListener*> listeners_;  // in the order in which they are told
   bool told_near_ = false;
+  bool nobody_goes_ = false;                                    // see Arming
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // looks that are under way outlive this
 };
 

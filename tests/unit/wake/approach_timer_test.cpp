@@ -25,6 +25,12 @@ struct Timer {
     arming.levels.push_back({.signal = signal, .threshold = threshold, .available = available});
     timer.arm(arming);
   }
+  void arm_both(std::int64_t hard, std::int64_t soft, std::int64_t available) {
+    Arming arming;
+    arming.levels.push_back({.hard = true, .threshold = hard, .available = available});
+    arming.levels.push_back({.hard = false, .threshold = soft, .available = available});
+    timer.arm(arming);
+  }
   /// Runs until it has told so often.
   bool tells(int times) {
     reactor.restart();
@@ -59,6 +65,26 @@ TEST_CASE("while a memory threshold is near it is told so by the second, and not
   CHECK(timer.waits());
   timer.arm(100 * mebi, 90 * mebi);
   CHECK_FALSE(timer.waits());
+}
+
+TEST_CASE(
+    "that a soft threshold is met, and its grace period runs, keeps nobody from hearing that the hard one is near") {
+  Timer timer;
+  timer.arm_both(100 * mebi, 400 * mebi, 300 * mebi);
+  CHECK(timer.waits());
+  CHECK(timer.tells(1));
+  timer.arm_both(100 * mebi, 400 * mebi, 90 * mebi);
+  CHECK_FALSE(timer.waits());
+  CHECK(timer.approaches.receded == 0);
+}
+
+TEST_CASE("a hard threshold for which nobody goes is as near as can be") {
+  Timer timer;
+  Arming arming;
+  arming.levels.push_back({.hard = true, .threshold = 100 * mebi, .available = 90 * mebi});
+  arming.nobody_goes = true;
+  timer.timer.arm(arming);
+  CHECK(timer.waits());
 }
 
 TEST_CASE("a large threshold is near from further away") {

@@ -90,6 +90,19 @@ struct Loop {
     if (nodefs.left) arming.levels.push_back({Signal::NodefsAvailable, true, 10 * mebi, *nodefs.left});
     sampler.arm(arming);
   }
+  /// As after a pass, with a hard threshold of 100 MiB and a soft one of 400 MiB.
+  void arm_both(bool nobody_goes = false) {
+    Arming arming;
+    arming.time = std::chrono::steady_clock::now();
+    arming.levels = {{Signal::MemoryAvailable, true, 100 * mebi, *memory.left},
+                     {Signal::MemoryAvailable, false, 400 * mebi, *memory.left}};
+    arming.nobody_goes = nobody_goes;
+    sampler.arm(arming);
+  }
+  void look_twice() {
+    const auto looks = memory.exact_looks + memory.cheap_looks;
+    CHECK(run_until([&] { return memory.exact_looks + memory.cheap_looks > looks + 1; }));
+  }
   /// Until this holds: it will, in milliseconds.
   bool run_until(const auto& condition) {
     const auto give_up = std::chrono::steady_clock::now() + 30s;
@@ -160,6 +173,53 @@ TEST_CASE("that a threshold is near no more is told once, and not while one is m
   CHECK(approaches.receded == 1);
   CHECK(second.receded == 1);
   CHECK(second.told == approaches.told);
+}
+
+TEST_CASE("that a soft threshold is met, which a pass has seen, keeps nobody from hearing that the hard one is near") {
+  Loop loop;
+  Approaches approaches;
+  loop.sampler.tell(approaches);
+  loop.memory.left = 150 * mebi;
+  loop.arm_both();
+  CHECK(loop.run_until([&] { return approaches.told >= 2; }));
+  // Nor that it is half way between them.
+  loop.memory.left = 250 * mebi;
+  loop.arm_both();
+  approaches.told = 0;
+  CHECK(loop.run_until([&] { return approaches.told >= 1; }));
+  CHECK(approaches.receded == 0);
+}
+
+TEST_CASE("of a threshold whose crossing no pass has seen nothing is told before the pass") {
+  Loop loop;
+  Approaches approaches;
+  loop.sampler.tell(approaches);
+  SUBCASE("a soft one") {
+    loop.memory.left = 401 * mebi;
+    loop.arm_both();
+    loop.memory.left = 399 * mebi;
+  }
+  SUBCASE("a hard one, beside a soft one that is met") {
+    loop.memory.left = 101 * mebi;
+    loop.arm_both();
+    loop.memory.left = 99 * mebi;
+  }
+  CHECK(loop.run_until([&] { return !loop.said.empty(); }));
+  approaches.told = 0;
+  loop.look_twice();
+  CHECK(approaches.told == 0);
+}
+
+TEST_CASE("a hard threshold that is met is told of where nobody goes for it, and only there") {
+  Loop loop;
+  Approaches approaches;
+  loop.sampler.tell(approaches);
+  loop.memory.left = 50 * mebi;
+  loop.arm_both();
+  loop.look_twice();
+  CHECK(approaches.told == 0);
+  loop.arm_both(true);
+  CHECK(loop.run_until([&] { return approaches.told >= 2; }));
 }
 
 TEST_CASE("where there are no thresholds any more none is near") {
