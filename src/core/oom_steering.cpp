@@ -27,6 +27,7 @@ std::optional<int> needed(const OomPod& pod, int wanted, std::int64_t memory) {
     const auto adj = std::min(wanted - oom_share(process.bytes, memory), pod.most);
     least = std::min(least.value_or(adj), adj);
   }
+  while (least && pod.taken.contains(*least)) --*least;
   return least;
 }
 

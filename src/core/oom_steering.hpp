@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct OomProcess {
 struct OomPod {
   int most = most_burstable_adj;  ///< none of its processes is raised beyond
   std::vector<OomProcess> processes{};
+  std::set<int> taken{};  ///< the pod is raised to none of these, but to the next lower value
 };
 
 /// A process of a share of so many thousandths of `memory`, rounded down.

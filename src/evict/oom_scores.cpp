@@ -36,6 +36,12 @@ struct OomScores::Seen {
   int own = 0;  // before it was raised
 };
 
+/// At a pod's processes.
+struct OomScores::Look {
+  std::vector<Seen> seen;
+  std::set<int> others;  // what those have that are not raised: the protected, and who is one of too many
+};
+
 namespace {
 
 /// Of a note: 8 pods, each with 1000 values and 600 processes, are less.
@@ -100,16 +106,21 @@ bool has_ended(int code) { return code == ESRCH || code == ENOENT || code == EIN
 
 }  // namespace
 
-std::vector<OomScores::Seen> OomScores::look(const node::CgroupHierarchy& hierarchy, const std::string& cgroup) const {
-  std::vector<Seen> seen;
-  auto pids = node::processes(hierarchy, cgroup).value_or(std::vector<pid_t>{});
-  pids.resize(std::min(pids.size(), most_looked_at));
-  for (const auto pid : pids) {
+OomScores::Look OomScores::look(const node::CgroupHierarchy& hierarchy, const std::string& cgroup) const {
+  Look look;
+  auto& seen = look.seen;
+  const auto pids = node::processes(hierarchy, cgroup).value_or(std::vector<pid_t>{});
+  for (std::size_t i = 0; i < pids.size(); ++i) {
+    const auto pid = pids[i];
     const auto process = open_process(places_.proc, pid);
-    if (!process || places_.is_protected(pid)) continue;
+    const auto adj = process ? read_adj(process.get()) : std::nullopt;
+    if (!adj) continue;
+    if (i >= most_looked_at || places_.is_protected(pid)) {
+      look.others.insert(*adj);
+      continue;
+    }
     const auto birth = read_birth(process.get());
-    const auto adj = read_adj(process.get());
-    if (!birth || !adj) continue;
+    if (!birth) continue;
     seen.push_back({.pid = pid,
                     .parent = birth->parent,
                     .start = birth->start,
@@ -118,8 +129,9 @@ std::vector<OomScores::Seen> OomScores::look(const node::CgroupHierarchy& hierar
                     .own = *adj});
   }
   const auto known = pods_.find(cgroup);
-  if (known == pods_.end()) return seen;
+  if (known == pods_.end()) return look;
   const auto& [values, processes] = known->second;
+  std::erase_if(look.others, [&](int adj) { return values.contains(adj); });  // raised, or born so
   const auto held = [&](pid_t pid) {
     const auto found = processes.find(pid);
     return found == processes.end() ? nullptr : &found->second;
@@ -133,7 +145,7 @@ std::vector<OomScores::Seen> OomScores::look(const node::CgroupHierarchy& hierar
     each.own = same != nullptr ? same->own : parent != nullptr ? parent->own : raised->second;
     each.own = std::min(each.own, each.adj);
   }
-  return seen;
+  return look;
 }
 
 OomOutcome OomScores::follow(const OomPlan& plan) {
@@ -154,31 +166,34 @@ OomOutcome OomScores::follow(const OomPlan& plan) {
     pod = next;
   }
 
-  std::vector<std::vector<Seen>> seen;
+  std::vector<Look> looks;
   std::vector<core::OomPod> pods;
   for (const auto& pod : plan.pods) {
-    if (seen.size() == most_pods) break;
-    seen.push_back(look(*hierarchy, pod.cgroup));
-    forget_ended(pod.cgroup, seen.back());
-    pods.push_back(weigh(seen.back(), pod.most));
+    if (looks.size() == most_pods) break;
+    looks.push_back(look(*hierarchy, pod.cgroup));
+    forget_ended(pod.cgroup, looks.back().seen);
+    pods.push_back(weigh(looks.back(), pod.most));
   }
   const auto raised = core::steer(pods, plan.behind, places_.memory);
 
   std::vector<std::vector<Change>> changes;
-  for (std::size_t i = 0; i < seen.size(); ++i)
-    changes.push_back(note(plan.pods[i].cgroup, seen[i], raised[i], plan.pods[i].most));
+  for (std::size_t i = 0; i < looks.size(); ++i)
+    changes.push_back(note(plan.pods[i].cgroup, looks[i].seen, raised[i], plan.pods[i].most));
   if (const auto saved = save(); !saved) {
     outcome.error = saved.error().message;
     return outcome;
   }
-  for (std::size_t i = 0; i < seen.size(); ++i) write(*hierarchy, plan.pods[i].cgroup, changes[i], outcome);
+  for (std::size_t i = 0; i < looks.size(); ++i) write(*hierarchy, plan.pods[i].cgroup, changes[i], outcome);
   return outcome;
 }
 
-/// The largest of them, which come first from now on.
-core::OomPod OomScores::weigh(std::vector<Seen>& seen, int most) {
+/// The largest of them, which come first from now on. The kubelet gives `most` to a container without a request.
+core::OomPod OomScores::weigh(Look& look, int most) {
+  auto& seen = look.seen;
   std::ranges::stable_sort(seen, std::ranges::greater{}, &Seen::bytes);
-  core::OomPod pod{.most = most, .processes = {}};
+  core::OomPod pod{.most = most, .processes = {}, .taken = look.others};
+  pod.taken.insert(most);
+  for (const auto& process : seen) pod.taken.insert(process.own);
   for (const auto& process : std::span{seen}.first(std::min(seen.size(), most_processes)))
     pod.processes.push_back({.bytes = process.bytes, .adj = process.own});
   return pod;

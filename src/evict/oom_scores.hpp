@@ -39,10 +39,12 @@ struct OomOutcome {
 ///
 /// Before anything is raised a note says of whom, so that the next evictd and "evictd disarm" can undo it. A process is
 /// known by its pid and the time of its start, and is written to only if its pod's cgroup still lists it. One that was
-/// forked by a raised one has the raised value from birth: it shows by that in the pod's cgroup. A pod is forgotten
-/// once a look at all of its processes has found nobody with a raised value.
+/// forked by a raised one has the raised value from birth: it shows by that in the pod's cgroup. So no pod is raised to
+/// what one of its processes has of itself, nor to what the kubelet gives a container without a request, which may be
+/// started later. A pod is forgotten once a look at all of its processes has found nobody with a raised value.
 ///
-/// It reads and writes some hundred files: not on the reactor. From one thread at a time, but for end().
+/// It reads and writes some hundred files, and reads one of each process beyond them: not on the reactor. From one
+/// thread at a time, but for end().
 class OomScores {
  public:
   static constexpr std::size_t most_pods = core::most_steered_pods;
@@ -79,6 +81,7 @@ class OomScores {
     std::map<pid_t, Held> processes;
   };
   struct Seen;
+  struct Look;
   struct Change {
     pid_t pid = 0;
     std::uint64_t start = 0;
@@ -87,13 +90,13 @@ class OomScores {
   using Pods = std::map<std::string, Raised, std::less<>>;  // by cgroup
 
   [[nodiscard]] OomOutcome restore_locked();
-  [[nodiscard]] std::vector<Seen> look(const node::CgroupHierarchy& hierarchy, const std::string& cgroup) const;
+  [[nodiscard]] Look look(const node::CgroupHierarchy& hierarchy, const std::string& cgroup) const;
   void give_back(const node::CgroupHierarchy& hierarchy, Pods::iterator pod, OomOutcome& outcome);
   [[nodiscard]] Result<std::vector<Change>> raised_still(const node::CgroupHierarchy& hierarchy,
                                                          const std::string& cgroup, const Raised& raised) const;
   void write(const node::CgroupHierarchy& hierarchy, const std::string& cgroup, const std::vector<Change>& changes,
              OomOutcome& outcome) const;
-  [[nodiscard]] static core::OomPod weigh(std::vector<Seen>& seen, int most);
+  [[nodiscard]] static core::OomPod weigh(Look& look, int most);
   void forget_ended(const std::string& cgroup, const std::vector<Seen>& seen);
   [[nodiscard]] std::vector<Change> note(const std::string& cgroup, const std::vector<Seen>& seen,
                                          std::optional<int> raised, int most);

@@ -64,6 +64,14 @@ TEST_CASE("a pod that goes first by evictd is raised before one that the kernel 
   CHECK(score_of(pods[0], raised[0]) == score_of(pods[1], raised[1]) + steering_gap);
 }
 
+TEST_CASE("a pod is raised to the next lower value where one is taken, and the others stay behind it") {
+  std::vector<OomPod> pods{burstable(5, 600), burstable(4, 500)};
+  pods[0].taken = {999, 998};
+  const auto raised = steer(pods, 1400, memory);
+  CHECK(raised[0] == 997);
+  CHECK(score_of(pods[1], raised[1]) == score_of(pods[0], raised[0]) - steering_gap);
+}
+
 TEST_CASE("whom the kernel would take first anyway is left as it is") {
   CHECK_FALSE(steer(std::vector{burstable(300, 900)}, 500, memory)[0]);
   CHECK(steer(std::vector<OomPod>{}, 500, memory).empty());

@@ -130,6 +130,64 @@ TEST_CASE("what a child was born with is its parent's: both get back what the pa
   CHECK(node.adj(19) == 650);
 }
 
+TEST_CASE(
+    "nobody is raised to what another process of the pod has of itself: later ones like it are not taken for raised") {
+  const Node node;
+  node.process(7, 5, 600);
+  node.process(9, 0, 999);
+  node.list("poda", "7\n9\n");
+  OomScores scores{node.places()};
+  const OomPlan before_best_effort{.pods = {{"/poda", 999}}, .behind = 1000};
+  CHECK(scores.follow(before_best_effort).changed == 1);
+  CHECK(node.adj(7) == 998);
+  node.process(19, 0, 999, 1, 900);  // a probe of the second container, or a child of its own
+  node.list("poda", "7\n9\n19\n");
+  SUBCASE("at once") {}
+  SUBCASE("after another look") { CHECK(scores.follow(before_best_effort).changed == 0); }
+  CHECK(scores.restore().error.empty());
+  CHECK(node.adj(7) == 600);
+  CHECK(node.adj(9) == 999);
+  CHECK(node.adj(19) == 999);
+}
+
+TEST_CASE("what a container without a request has is nobody's raised value: it may be started at any time") {
+  const Node node;
+  node.process(7, 5, 600);
+  node.list("poda", "7\n");
+  {
+    OomScores killed{node.places()};
+    CHECK(killed.follow({.pods = {{"/poda", 999}}, .behind = 1000}).changed == 1);
+  }
+  node.process(9, 0, 999, 1, 900);
+  node.list("poda", "7\n9\n");
+  CHECK(restore_left_oom_scores(node.places()) == "gave 1 processes the oom_score_adj back that they had");
+  CHECK(node.adj(7) == 600);
+  CHECK(node.adj(9) == 999);
+}
+
+TEST_CASE("what those have of themselves that are not raised is nobody's raised value either") {
+  const Node node;
+  node.process(7, 5, 600);
+  std::string pids = "7\n";
+  const auto list = [&](int pid, int adj) {
+    node.process(pid, 0, adj);
+    pids += std::to_string(pid) + "\n";
+  };
+  SUBCASE("who is protected") { list(99, 998); }
+  SUBCASE("who is one of too many to be looked at") {
+    for (int pid = 100; pid < 100 + static_cast<int>(OomScores::most_looked_at); ++pid) list(pid, 300);
+    list(1000, 998);
+  }
+  node.list("poda", pids);
+  OomScores scores{node.places()};
+  CHECK(scores.follow({.pods = {{"/poda", 999}}, .behind = 1000}).error.empty());
+  CHECK(node.adj(7) == 997);
+  CHECK(scores.restore().error.empty());
+  CHECK(node.adj(7) == 600);
+  CHECK(node.adj(99) == (pids.ends_with("99\n") ? 998 : -5000));
+  CHECK(node.adj(1000) == (pids.ends_with("1000\n") ? 998 : -5000));
+}
+
 TEST_CASE("a process that changed its own since keeps it") {
   const Node node;
   node.process(7, 50, 600);
