@@ -65,8 +65,8 @@ std::vector<AgentKey> hook_keys() {
   using S = HookSettings;
   return {
       key<&A::hooks, &S::time>("eviction.hooks.time", DurationBetween{0s, 1min},
-                               "How long the kill of a pod that gets no time to stop waits for those that are asked "
-                               "before it, all of them together; 0s: nobody is asked."),
+                               "How long the kill of a pod that goes at once because memory is short waits for those "
+                               "that are asked before it, all of them together; 0s: nobody is asked."),
       key<&A::hooks, &S::directory>("eviction.hooks.directory", optional_path,
                                     "The directory with the Varlink sockets (io.systemd.oom.Prekill) of those that are "
                                     "asked; \"\": none, only those that call PreKill."),
