@@ -156,6 +156,10 @@ void Evictions::stop(evict::EvictionRecord record, const pods::RuntimePodPtr& li
   record.held = parts_.usage.held(uid);  // should evictd be killed before it says what was killed
   const evict::Reached reached{record};
   const auto shortage = shortage_of(record);
+  const auto& under_way = parts_.records.under_way();
+  if (const auto earlier = under_way.find(uid);
+      earlier != under_way.end() && earlier->second.given_time == evict::GivenTime::now)
+    overtaken_.insert_or_assign(earlier->second.id, earlier->second);
   parts_.records.begin(std::move(record));
   parts_.state.save();
   os::crash_point("kept");
@@ -192,7 +196,7 @@ void Evictions::tell_of_dry_run(const core::Event& event) {
 
 void Evictions::on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress) {
   auto* record = parts_.records.find(uid, id);
-  if (record == nullptr) return;  // a quicker eviction of the same pod took over
+  if (record == nullptr) return tell_of_hold(id, progress);
   const auto* ended = std::get_if<evict::CleanupEnded>(&progress);
   note_progress(*record, progress);
   if (std::holds_alternative<evict::Braked>(progress))
@@ -222,6 +226,15 @@ void Evictions::on_progress(const std::string& uid, std::uint64_t id, const evic
   os::crash_point("finished");
   if (over.gone) return parts_.pods.changed();  // it may run again: the wait for its cgroup ends with that, too
   let_go(std::move(over), !ended->timed_out);
+}
+
+/// A quicker eviction of the same pod took over: of this one nothing else is told any more.
+void Evictions::tell_of_hold(std::uint64_t id, const evict::Progress& progress) {
+  const auto overtaken = overtaken_.find(id);
+  const bool ends = std::holds_alternative<evict::Braked>(progress);
+  if (overtaken == overtaken_.end() || (!ends && !std::holds_alternative<evict::HooksAsked>(progress))) return;
+  parts_.log.progress(overtaken->second, progress);
+  if (ends) overtaken_.erase(overtaken);
 }
 
 /// In a later turn, since nothing that only explains may hold up the next kill. An evictd that is killed before that

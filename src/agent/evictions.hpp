@@ -112,6 +112,7 @@ class Evictions {
   [[nodiscard]] core::EvictionMessage full_message(const core::Eviction& eviction) const;
   void stop(evict::EvictionRecord record, const pods::RuntimePodPtr& listed);
   void on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress);
+  void tell_of_hold(std::uint64_t id, const evict::Progress& progress);
   void explain(const evict::EvictionRecord& record, core::Instant killed);
   void remember_release(const evict::EvictionRecord& record, const evict::Progress& progress);
   boost::asio::awaitable<void> pretend(std::string uid, std::uint64_t id);
@@ -127,6 +128,7 @@ class Evictions {
   std::multimap<std::string, std::move_only_function<void(bool)>, std::less<>>
       displaced_;                                                // by uid: whom to tell of the end
   std::map<std::string, std::uint64_t, std::less<>> pretended_;  // by uid: intents that are not carried out
+  std::map<std::uint64_t, evict::EvictionRecord> overtaken_;  // by id: the pod was held, and how that ends is not told
   std::uint64_t count_ = 0;
   bool acts_;
   bool stopping_ = false;

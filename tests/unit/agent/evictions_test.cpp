@@ -198,6 +198,23 @@ TEST_CASE("a pod that is held does not go at once: who wants that hurries it") {
   CHECK(scene.stopper.begun.size() == 2);
 }
 
+TEST_CASE("how it ended that a pod was held is told, once, where another eviction of it took over as well") {
+  Scene scene;
+  scene.begin(Scene::evict("a"));
+  scene.stopper.report("a", evict::Braked{});
+  scene.displace("a");
+  scene.take_steps();
+  const auto report = scene.stopper.begun.front().report;
+  report(FakeStopper::killed());
+  CHECK(scene.take_steps().empty());
+  report(evict::HooksAsked{});
+  report(evict::Braked{.phase = evict::Braked::Phase::killed});
+  CHECK(scene.take_steps() == Steps{"asked a", "braked a"});
+  report(evict::Braked{.phase = evict::Braked::Phase::killed});
+  CHECK(scene.take_steps().empty());
+  CHECK(scene.records.find("a", 2)->given_time == evict::GivenTime::none);
+}
+
 TEST_CASE("what waits for a pod's end does not wait for its cgroup") {
   Scene scene;
   scene.begin(Scene::evict("a"));
