@@ -61,19 +61,19 @@ std::shared_ptr<const v1::PreKillIntent> intent_message(const evict::KillIntent&
 /// What agents were asked at one time.
 class RegisteredHooks::Question {
  public:
-  Question(const asio::any_io_executor& reactor, std::uint64_t id, core::Instant until)
-      : id_{id}, asked_{os::now()}, timer_{reactor, until} {}
+  Question(const asio::any_io_executor& reactor, const evict::KillIntent& intent)
+      : id_{intent.id}, asked_{os::now()}, timer_{reactor, intent.until}, answers_{intent.answers} {}
 
   [[nodiscard]] std::uint64_t id() const { return id_; }
   void ask(const api::PreKillAgent& agent) {
-    open_.push_back({&agent, answers_.size()});
-    answers_.push_back({.hook = agent.name(), .outcome = evict::outcome_late});
+    open_.push_back({&agent, answers_->size()});
+    answers_->push_back({.hook = agent.name(), .outcome = evict::outcome_late});
   }
   /// Whether an answer of this agent was waited for.
   bool settle(const api::PreKillAgent& agent, std::string outcome) {
     const auto found = std::ranges::find(open_, &agent, &Open::agent);
     if (found == open_.end()) return false;
-    auto& answer = answers_[found->place];
+    auto& answer = (*answers_)[found->place];
     answer.outcome = std::move(outcome);
     answer.took = os::now() - asked_;
     open_.erase(found);
@@ -83,10 +83,6 @@ class RegisteredHooks::Question {
   /// Until all have answered, or the time is over.
   asio::awaitable<void> wait() {
     if (!open_.empty()) co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
-  }
-  [[nodiscard]] std::vector<evict::HookAnswer> answers() {
-    for (const auto& open : open_) answers_[open.place].took = os::now() - asked_;
-    return std::move(answers_);
   }
 
  private:
@@ -99,7 +95,7 @@ class RegisteredHooks::Question {
   core::Instant asked_;
   asio::steady_timer timer_;
   std::vector<Open> open_;
-  std::vector<evict::HookAnswer> answers_;
+  std::shared_ptr<std::vector<evict::HookAnswer>> answers_;
 };
 
 struct RegisteredHooks::Table {
@@ -112,7 +108,7 @@ RegisteredHooks::RegisteredHooks(asio::any_io_executor reactor)
 
 bool RegisteredHooks::has_any() const { return !table_->agents.empty(); }
 
-asio::awaitable<std::vector<evict::HookAnswer>> RegisteredHooks::ask(evict::KillIntent intent) {
+asio::awaitable<void> RegisteredHooks::ask(evict::KillIntent intent) {
   /// Known for as long as somebody waits for its answers, however that ends.
   struct Known {
     Known(std::shared_ptr<Table> in, Question& of) : table{std::move(in)}, question{of} {
@@ -124,7 +120,7 @@ asio::awaitable<std::vector<evict::HookAnswer>> RegisteredHooks::ask(evict::Kill
     std::shared_ptr<Table> table;
     Question& question;
   };
-  Question question{reactor_, intent.id, intent.until};
+  Question question{reactor_, intent};
   const Known known{table_, question};
   const auto message = intent_message(intent);
   const auto agents = table_->agents;
@@ -132,7 +128,6 @@ asio::awaitable<std::vector<evict::HookAnswer>> RegisteredHooks::ask(evict::Kill
   for (const auto& agent : agents)
     if (!agent->tell(message)) question.settle(*agent, "it has not read what it was asked before");
   co_await question.wait();
-  co_return question.answers();
 }
 
 void RegisteredHooks::add(std::shared_ptr<api::PreKillAgent> agent) { table_->agents.push_back(std::move(agent)); }

@@ -15,7 +15,7 @@ class RegisteredHooks final : public evict::KillHooks, public api::PreKillAgents
   explicit RegisteredHooks(boost::asio::any_io_executor reactor);
 
   [[nodiscard]] bool has_any() const override;
-  [[nodiscard]] boost::asio::awaitable<std::vector<evict::HookAnswer>> ask(evict::KillIntent intent) override;
+  [[nodiscard]] boost::asio::awaitable<void> ask(evict::KillIntent intent) override;
 
   void add(std::shared_ptr<api::PreKillAgent> agent) override;
   void remove(const api::PreKillAgent& agent) override;

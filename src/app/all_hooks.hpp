@@ -20,7 +20,7 @@ class AllHooks final : public evict::KillHooks {
   AllHooks(const boost::asio::any_io_executor& reactor, const std::string& directory);
 
   [[nodiscard]] bool has_any() const override;
-  [[nodiscard]] boost::asio::awaitable<std::vector<evict::HookAnswer>> ask(evict::KillIntent intent) override;
+  [[nodiscard]] boost::asio::awaitable<void> ask(evict::KillIntent intent) override;
 
   /// Who knows those that call PreKill.
   [[nodiscard]] api::PreKillAgents& agents() { return agents_; }

@@ -73,7 +73,17 @@ asio::awaitable<void> pause_for(asio::any_io_executor reactor, core::Duration du
 
 /// Those that are asked before the kill. It may outlive the wait for them: one that is cancelled ends when it likes.
 struct HeldEnd::Asking {
+  /// Who has not answered by now has not in time.
+  [[nodiscard]] HooksAsked so_far() const {
+    HooksAsked asked{*answers};
+    for (auto& answer : asked.answers)
+      if (answer.took == core::Duration::zero()) answer.took = os::now() - begun;
+    return asked;
+  }
+
   asio::cancellation_signal cancel;
+  std::shared_ptr<const std::vector<HookAnswer>> answers{};
+  core::Instant begun = os::now();
   bool done = false;
   bool over = false;  // nobody waits any more
 };
@@ -149,7 +159,7 @@ asio::awaitable<HeldEnd::Outcome> HeldEnd::run(std::shared_ptr<Subject> subject)
   }
   if (asking != nullptr) {
     asking->over = true;
-    outcome.unanswered = !asking->done;
+    if (!asking->done) outcome.asked = asking->so_far();
     if (!asking->done) asking->cancel.emit(asio::cancellation_type::terminal);
   }
   outcome.duration = os::now() - begin;
@@ -204,9 +214,10 @@ std::shared_ptr<HeldEnd::Asking> HeldEnd::ask(const std::shared_ptr<Subject>& su
                     .id = subject->shortage.intent,
                     .message = subject->shortage.message,
                     .until = until};
-  auto answered = [asking, subject](std::exception_ptr thrown, std::vector<HookAnswer> answers) {
+  asking->answers = intent.answers;
+  auto answered = [asking, subject](std::exception_ptr thrown) {
     asking->done = true;
-    if (!thrown && !asking->over) subject->report(HooksAsked{std::move(answers)});
+    if (!thrown && !asking->over) subject->report(asking->so_far());
   };
   asio::co_spawn(reactor_, parts_.hooks->ask(std::move(intent)),
                  asio::bind_cancellation_slot(asking->cancel.slot(), std::move(answered)));
@@ -270,7 +281,7 @@ void HeldEnd::finish(const Subject& subject, const Outcome& outcome) {
     return os::log_warning("{} could not be held, and was killed at once: {}", pod.key(),
                            core::printable(outcome.refused->message));
   parts_.holder->let_go(pod.uid);
-  if (outcome.unanswered) subject.report(HooksAsked{});
+  if (outcome.asked) subject.report(*outcome.asked);
   auto over = braked(outcome, options_.time.brake);
   over.phase = outcome.ended ? Braked::Phase::ended : Braked::Phase::killed;
   over.duration = outcome.duration;

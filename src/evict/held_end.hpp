@@ -80,7 +80,7 @@ class HeldEnd {
     std::optional<Error> refused{};      ///< it was not held, and goes as if nothing had been tried
     std::optional<node::Brake> brake{};  ///< what held it; absent: it was frozen, or not held
     bool ended = false;                  ///< by itself
-    bool unanswered = false;             ///< some were asked, and nobody waits for their answers any more
+    std::optional<HooksAsked> asked{};   ///< not all have answered, and nobody waits for the others any more
     core::Duration duration{};
     std::string why{};  ///< it is to be killed before its time is over
   };

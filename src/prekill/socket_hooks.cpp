@@ -15,39 +15,44 @@ namespace asio = boost::asio;
 namespace evictd::prekill {
 namespace {
 
-evict::HookAnswer answer_of_socket(const std::string& name, std::string outcome, core::Instant asked) {
-  return {.hook = core::printable(name), .outcome = std::move(outcome), .took = os::now() - asked};
-}
+/// The answers of the sockets, which are the last ones from `first` on.
+struct SocketAnswers {
+  std::shared_ptr<std::vector<evict::HookAnswer>> all;
+  std::size_t first;
+  core::Instant asked = os::now();
 
-asio::awaitable<evict::HookAnswer> ask_socket(std::string name, os::FileDescriptor connection, std::string cgroup,
-                                              core::Instant asked, core::Instant until) {
+  void settle(std::size_t socket, std::string outcome) const {
+    auto& answer = (*all)[first + socket];
+    answer.outcome = std::move(outcome);
+    answer.took = os::now() - asked;
+  }
+};
+
+asio::awaitable<void> ask_socket(SocketAnswers answers, std::size_t socket, os::FileDescriptor connection,
+                                 std::string cgroup, core::Instant until) {
   auto outcome = co_await notify_hook(std::move(connection), std::move(cgroup), until);
-  co_return answer_of_socket(name, std::move(outcome), asked);
+  answers.settle(socket, std::move(outcome));
 }
 
 }  // namespace
 
-asio::awaitable<std::vector<evict::HookAnswer>> SocketHooks::ask(evict::KillIntent intent) {
-  const auto asked = os::now();
+asio::awaitable<void> SocketHooks::ask(evict::KillIntent intent) {
+  const SocketAnswers answers{intent.answers, intent.answers->size()};
   const auto names = directory_.names();
-  std::vector<evict::HookAnswer> answers;
-  if (names.empty()) co_return answers;
+  for (const auto& name : names)
+    intent.answers->push_back({.hook = core::printable(name), .outcome = evict::outcome_late});
+  if (names.empty()) co_return;
   auto connections = co_await directory_.connect(names, intent.until);
-  if (!connections) {
-    for (const auto& name : names) answers.push_back(answer_of_socket(name, evict::outcome_late, asked));
-    co_return answers;
-  }
-  std::vector<asio::awaitable<evict::HookAnswer>> under_way;
+  if (!connections) co_return;
+  std::vector<asio::awaitable<void>> under_way;
   for (std::size_t i = 0; i < names.size(); ++i) {
     auto& connection = (*connections)[i];
     if (connection)
-      under_way.push_back(ask_socket(names[i], *std::move(connection), intent.cgroup, asked, intent.until));
+      under_way.push_back(ask_socket(answers, i, *std::move(connection), intent.cgroup, intent.until));
     else
-      answers.push_back(answer_of_socket(names[i], connection.error().message, asked));
+      answers.settle(i, connection.error().message);
   }
-  auto told = co_await async::wait_all(std::move(under_way));
-  for (auto& answer : told) answers.push_back(std::move(answer));
-  co_return answers;
+  co_await async::wait_all(std::move(under_way));
 }
 
 }  // namespace evictd::prekill

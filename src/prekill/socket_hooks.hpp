@@ -16,7 +16,7 @@ class SocketHooks final : public evict::KillHooks {
       : directory_{reactor, std::move(options)} {}
 
   [[nodiscard]] bool has_any() const override { return !directory_.names().empty(); }
-  [[nodiscard]] boost::asio::awaitable<std::vector<evict::HookAnswer>> ask(evict::KillIntent intent) override;
+  [[nodiscard]] boost::asio::awaitable<void> ask(evict::KillIntent intent) override;
 
  private:
   SocketDirectory directory_;

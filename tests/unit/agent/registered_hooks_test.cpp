@@ -65,7 +65,7 @@ struct Asking {
   }
   [[nodiscard]] Outcomes ask(evict::KillIntent of) {
     Outcomes outcomes;
-    for (const auto& answer : test::run(context, hooks.ask(std::move(of)))) outcomes[answer.hook] = answer.outcome;
+    for (const auto& answer : test::answers(context, hooks, std::move(of))) outcomes[answer.hook] = answer.outcome;
     return outcomes;
   }
   /// Answers what it is asked.
@@ -161,11 +161,12 @@ TEST_CASE("two evictions are asked about at the same time, each answer for its o
     CHECK(asking.hooks.answered(self, done(7)));
   });
   std::map<std::uint64_t, std::string> outcomes;
-  for (const std::uint64_t id : {7, 8})
-    asio::co_spawn(asking.context, asking.hooks.ask(intent(test::patience, "/a", id)),
-                   [&outcomes, id](const std::exception_ptr&, const std::vector<evict::HookAnswer>& answers) {
-                     if (!answers.empty()) outcomes[id] = answers.front().outcome;
-                   });
+  for (const std::uint64_t id : {7, 8}) {
+    const auto of = intent(test::patience, "/a", id);
+    asio::co_spawn(asking.context, asking.hooks.ask(of), [&outcomes, of](const std::exception_ptr&) {
+      if (!of.answers->empty()) outcomes[of.id] = of.answers->front().outcome;
+    });
+  }
   CHECK(test::run_until(asking.context, [&] { return outcomes.size() == 2; }));
   CHECK(outcomes[7] == "done");
   CHECK(outcomes[8] == "it failed: eight");

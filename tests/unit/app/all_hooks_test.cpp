@@ -44,7 +44,7 @@ class Agent final : public api::PreKillAgent {
 Outcomes outcomes_of(asio::io_context& context, evict::KillHooks& hooks) {
   auto of = test::intent(test::patience);
   Outcomes outcomes;
-  for (const auto& answer : test::run(context, hooks.ask(std::move(of)))) outcomes[answer.hook] = answer.outcome;
+  for (const auto& answer : test::answers(context, hooks, std::move(of))) outcomes[answer.hook] = answer.outcome;
   return outcomes;
 }
 

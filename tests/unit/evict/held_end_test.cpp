@@ -76,17 +76,18 @@ struct FakeHooks final : KillHooks {
   };
 
   [[nodiscard]] bool has_any() const override { return any; }
-  asio::awaitable<std::vector<HookAnswer>> ask(KillIntent intent) override {
+  asio::awaitable<void> ask(KillIntent intent) override {
     asked.push_back(intent.message);
-    told = std::move(intent);
+    told = intent;
+    intent.answers->push_back({.hook = "page", .outcome = "done", .took = 1ms});
+    intent.answers->push_back({.hook = "dump", .outcome = std::string(outcome_late)});
     const Open counted{open};
     asio::steady_timer timer{co_await asio::this_coro::executor};
     while (!answers) {
       timer.expires_after(1ms);
       co_await timer.async_wait(asio::use_awaitable);  // throws once it is cancelled
     }
-    std::vector<HookAnswer> all{{.hook = "dump", .outcome = "done"}};
-    co_return all;
+    intent.answers->back() = {.hook = "dump", .outcome = "done", .took = 2ms};
   }
 
   bool any = false;
@@ -135,7 +136,11 @@ struct Scene {
                             .message = "short"};
     subject = std::make_shared<FakeSubject>(
         std::make_shared<const pods::RuntimePod>(std::move(running)), shortage,
-        [this](const Progress& progress) { told.push_back(describe(progress)); }, true);
+        [this](const Progress& progress) {
+          told.push_back(describe(progress));
+          if (const auto* asked = std::get_if<HooksAsked>(&progress)) answers = asked->answers;
+        },
+        true);
   }
 
   [[nodiscard]] bool wants() const { return held_end.wants(*subject->pod, subject->shortage); }
@@ -166,6 +171,7 @@ struct Scene {
   FakeProbe probe;
   FakeHooks hooks;
   Lines told{};
+  std::vector<HookAnswer> answers{};  // as they were told
   asio::io_context reactor{1};
   cri::Client client{reactor.get_executor(), runtime.endpoint(), 2s};
   std::shared_ptr<FakeSubject> subject;
@@ -315,6 +321,23 @@ TEST_CASE("a frozen pod is said to be held before anybody answers, and no more o
   scene.probe.bytes = 1_MiB;
   scene.finish();
   CHECK(scene.told == Lines{"frozen, held", "asked", "frozen, killed: memory.available fell to 1 MiB"});
+}
+
+TEST_CASE("where the wait for answers ends early those that came are told, and that the others have not in time") {
+  Scene scene{{.time = {.brake = 600s, .hooks = 600s}}};
+  scene.hooks.any = true;
+  scene.hooks.answers = false;
+  scene.begin();
+  REQUIRE(scene.reaches([&] { return scene.hooks.asked.size() == 1; }));
+  scene.probe.bytes = 1_MiB;
+  scene.finish();
+  REQUIRE(scene.answers.size() == 2);
+  CHECK(scene.answers[0].hook == "page");
+  CHECK(scene.answers[0].outcome == "done");
+  CHECK(scene.answers[0].took == 1ms);
+  CHECK(scene.answers[1].hook == "dump");
+  CHECK(scene.answers[1].outcome == "no answer in time");
+  CHECK(scene.answers[1].took > 0s);
 }
 
 TEST_CASE("who is asked has the time of its own, and no more") {

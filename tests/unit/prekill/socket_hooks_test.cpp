@@ -37,7 +37,7 @@ struct Asking {
   [[nodiscard]] Outcomes ask(evict::KillIntent of) {
     REQUIRE(test::run_until(context, [&] { return hooks.has_any(); }));
     Outcomes outcomes;
-    for (const auto& answer : test::run(context, hooks.ask(std::move(of)))) {
+    for (const auto& answer : test::answers(context, hooks, std::move(of))) {
       CHECK(answer.took >= core::Duration::zero());
       outcomes[answer.hook] = answer.outcome;
     }
@@ -54,7 +54,7 @@ struct Asking {
 TEST_CASE("without a socket there is nobody to ask") {
   Asking asking;
   CHECK_FALSE(asking.hooks.has_any());
-  CHECK(test::run(asking.context, asking.hooks.ask(intent(time_for_answers))).empty());
+  CHECK(test::answers(asking.context, asking.hooks, intent(time_for_answers)).empty());
 }
 
 TEST_CASE("a hook hears of the pod's cgroup, and what it answers is told") {
@@ -117,7 +117,7 @@ TEST_CASE("asking may be broken off") {
   REQUIRE(test::run_until(asking.context, [&] { return asking.hooks.has_any(); }));
   const auto ask = [&]() -> asio::awaitable<void> {
     auto of = intent(1h);
-    static_cast<void>(co_await asking.hooks.ask(std::move(of)));
+    co_await asking.hooks.ask(std::move(of));
   };
   const auto called = [&]() -> asio::awaitable<void> {
     asio::steady_timer timer{asking.context};
