@@ -38,6 +38,7 @@ kube::Eviction eviction_report(const evict::EvictionRecord& record, core::Instan
   return {.name_space = pod.name_space,
           .name = pod.name,
           .uid = pod.uid,
+          .id = record.id,
           .static_hash = static_hash(pod),
           .message = record.message,
           .disruption = core::disruption_message(record),

@@ -126,8 +126,8 @@ std::string delete_options(std::string_view api_uid) {
 }
 
 std::string eviction_event(const Eviction& eviction, std::string_view api_uid, std::string_view node) {
-  json::object metadata{{"name", event_name(eviction.name, hash_of(eviction.reason + " " + eviction.uid))},
-                        {"namespace", eviction.name_space}};
+  const auto distinction = hash_of(fmt::format("{} {} {}", eviction.reason, eviction.uid, eviction.id));
+  json::object metadata{{"name", event_name(eviction.name, distinction)}, {"namespace", eviction.name_space}};
   if (!eviction.message.annotations.empty()) {
     json::object annotations;
     for (const auto& [key, value] : eviction.message.annotations) annotations[key] = value;

@@ -17,6 +17,7 @@ struct Eviction {
   std::string name_space;
   std::string name;
   std::string uid;                       ///< as the container runtime knows it
+  std::uint64_t id = 0;                  ///< of the eviction: no other one of this pod has it, over restarts
   std::optional<std::string> api_uid{};  ///< of the API object, where a source gave it; it differs for static pods
   /// Of a static pod its hash (annotation kubernetes.io/config.hash): the API object is a mirror, with a uid of its own
   /// and this hash in kubernetes.io/config.mirror. Empty: the pod is not static.
@@ -54,7 +55,8 @@ struct Eviction {
 [[nodiscard]] std::string delete_options(std::string_view api_uid);
 
 /// An Event on the pod with the eviction's reason, word for word and with the annotations of the kubelet's. Its name
-/// follows from reason and uid: made twice, it is there once.
+/// follows from reason, uid and the eviction's id: made twice, it is there once, and another eviction of the same pod
+/// has another one.
 [[nodiscard]] std::string eviction_event(const Eviction& eviction, std::string_view api_uid, std::string_view node);
 
 /// Thresholds met lately, for one resource.

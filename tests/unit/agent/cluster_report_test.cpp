@@ -13,7 +13,8 @@ evict::EvictionRecord record_of(core::Pod pod, core::EvictionCause cause) {
   return {{.pod = std::make_shared<const core::Pod>(std::move(pod)),
            .cause = cause,
            .message = {"why. ", {{"starved_resource", "memory"}}}},
-          {}};
+          {},
+          7};
 }
 
 }  // namespace
@@ -27,6 +28,7 @@ TEST_CASE("the cluster learns of an eviction what its record says") {
   CHECK(report.name_space == "default");
   CHECK(report.name == "web");
   CHECK(report.uid == "1234");
+  CHECK(report.id == 7);
   CHECK(report.static_hash.empty());
   CHECK_FALSE(report.api_uid.has_value());
   CHECK(report.message.text == "why. ");

@@ -136,13 +136,16 @@ TEST_CASE("an Event without annotations has none") {
   CHECK_FALSE(json::parse(eviction_event(eviction, "u", "n")).at("metadata").as_object().contains("annotations"));
 }
 
-TEST_CASE("an Event's name is the same for the same pod, another for another, and never too long") {
+TEST_CASE("an Event's name is the same for the same eviction, another for another, and never too long") {
   const auto name_of = [](const Eviction& eviction) {
     return std::string(json::parse(eviction_event(eviction, eviction.uid, "n")).at("metadata").at("name").as_string());
   };
   auto later = hog();
   later.time = at(1'800'000'000);
   CHECK(name_of(later) == name_of(hog()));
+  auto again = hog();
+  again.id = 8;
+  CHECK(name_of(again) != name_of(hog()));
   auto successor = hog();
   successor.uid = "7f0c1a52-0000-4000-8000-000000000002";
   CHECK(name_of(successor) != name_of(hog()));

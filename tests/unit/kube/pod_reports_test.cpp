@@ -89,6 +89,20 @@ TEST_CASE("a pod that is evicted again is reported again; what waited of it is t
   CHECK(reports.queue.waiting() == 4);
 }
 
+TEST_CASE("a pod that is evicted again within the life of an Event has another Event; one that is told twice has one") {
+  Reports reports;
+  ModelServer server;
+  server.pods["default/a"] = {.uid = "a-uid"};
+  for (const std::uint64_t id : {7, 7, 9}) {
+    auto evicted = eviction("a");
+    evicted.id = id;
+    reports.queue.evicted(evicted, at(0s));
+    reports.send(server, 0s);
+  }
+  CHECK(server.events.size() == 2);
+  CHECK(server.log == std::vector<std::string>{"status a-uid", "event a-uid", "event a-uid"});
+}
+
 TEST_CASE("a pod that is gone needs no status") {
   Reports reports;
   reports.queue.evicted(eviction("a"), at(0s));
