@@ -315,7 +315,10 @@ void Evictions::go_on() {
   const auto begun = parts_.records.under_way();  // they report while they are begun
   for (const auto& [uid, record] : begun) {
     os::log_info("{}: its eviction was begun by an earlier evictd, and is finished", record.pod->key());
-    if (record.killed) report_to_cluster(record);
+    if (record.gone)
+      untold_.push_back(record);
+    else if (record.killed)
+      report_to_cluster(record);
     const auto report = [this, uid, id = record.id](const evict::Progress& progress) {
       on_progress(uid, id, progress);
     };
@@ -326,8 +329,17 @@ void Evictions::go_on() {
                          std::max(record.begun + record.grace_period - parts_.clock.now(), core::Duration::zero()),
                          afterwards(record.cause), report, reached, {});
   }
-  // The cluster may not have been told of these: where it was, telling it again changes nothing.
-  for (const auto& [uid, evicted] : parts_.records.evicted()) report_to_cluster(evicted.record);
+  for (const auto& [uid, evicted] : parts_.records.evicted()) untold_.push_back(evicted.record);
+}
+
+/// The cluster may not have been told of these: where it was, telling it again changes nothing. Of one that runs again
+/// the Event alone is still true.
+void Evictions::pods_changed(const core::PodList& /*pods*/) {
+  for (const auto& record : std::exchange(untold_, {})) {
+    report_to_cluster(record);
+    const auto pod = parts_.pods.find(record.pod->uid);
+    if (parts_.cluster != nullptr && pod != nullptr && pods::runs(*pod)) parts_.cluster->returned(record.pod->uid);
+  }
 }
 
 std::vector<core::Releasing> Evictions::releasing() const {

@@ -19,6 +19,7 @@
 #include "agent/eviction_records.hpp"
 #include "agent/node_reports.hpp"
 #include "agent/observer.hpp"
+#include "agent/pod_tracker.hpp"
 #include "agent/running_pods.hpp"
 #include "agent/usage.hpp"
 #include "core/displacement.hpp"
@@ -40,7 +41,7 @@
 namespace evictd::agent {
 
 /// What becomes of a decision that a pod must go: from the intent to the end of its cleanup. On the reactor.
-class Evictions {
+class Evictions final : public PodListener {
  public:
   struct Options {
     core::Duration cleanup_timeout = std::chrono::seconds(30);
@@ -92,6 +93,9 @@ class Evictions {
 
   /// Finishes what an earlier evictd began and the records restored; nothing is begun again. Once the reactor runs.
   void go_on();
+  /// Only now it shows whether pods that went by an earlier evictd run again: of those that do not, the cluster is told
+  /// what it may not have learnt.
+  void pods_changed(const core::PodList& pods) override;
 
   /// How many were begun since evictd's start, in a dry run as well; without those for others' needs.
   [[nodiscard]] std::uint64_t count() const { return count_; }
@@ -129,6 +133,7 @@ class Evictions {
       displaced_;                                                // by uid: whom to tell of the end
   std::map<std::string, std::uint64_t, std::less<>> pretended_;  // by uid: intents that are not carried out
   std::map<std::uint64_t, evict::EvictionRecord> overtaken_;  // by id: the pod was held, and how that ends is not told
+  std::vector<evict::EvictionRecord> untold_;  // of pods that went by an earlier evictd, until there is a list of pods
   std::uint64_t count_ = 0;
   bool acts_;
   bool stopping_ = false;

@@ -44,11 +44,6 @@ node::PodCgroup cgroup_of(const pods::RuntimePod& pod) {
   return cgroup;
 }
 
-bool runs(const pods::RuntimePod& pod) {
-  return std::ranges::find(pod.containers, pods::ContainerState::Running, &pods::RuntimeContainer::state) !=
-         pod.containers.end();
-}
-
 /// Most lists say what the one before has said.
 bool has_new_sandbox(const std::vector<pods::RuntimePodPtr>& before, const std::vector<pods::RuntimePodPtr>& now) {
   if (now == before) return false;
@@ -267,6 +262,7 @@ void PodTracker::find_returned_unlisted() {
 void PodTracker::returned(const core::Pod& pod) {
   os::log_info("{}: was evicted and runs again", pod.key());
   parts_.evictions.returned(pod.uid);
+  if (parts_.cluster != nullptr) parts_.cluster->returned(pod.uid);
   const auto now = parts_.clock.now();
   core::Turn turn{{.time = now, .reasons = {{core::WakeSource::Pods, "an evicted pod runs again", now}}}};
   parts_.decisions.tell(core::PodReturned{pod.uid}, turn);

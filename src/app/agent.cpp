@@ -94,8 +94,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   EventHistory history{executor, settings, found.events()};
   auto& events = history.log();
   agent::Recorder recorder{events};
-  const auto start = LiveThresholds::at_start(checked.configuration, first.observations, found.live_thresholds());
-  auto live = start.live;
+  auto start = LiveThresholds::at_start(checked.configuration, first.observations, found.live_thresholds());
 
   // The pods, and what they and the node use.
   cri::Client runtime{executor, checked.endpoint, std::chrono::ceil<std::chrono::milliseconds>(settings.cri.timeout)};
@@ -138,7 +137,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   const agent::Survivors survivors{.decider = decider, .evictions = records, .conditions = conditions};
   if (found.file)
     agent::restore(found.state, survivors, cgroups, recorder, settings.eviction.cleanup_timeout, clock.now());
-  agent::RestartState state{std::move(found), {.agent = survivors, .live = live, .events = events}};
+  agent::RestartState state{std::move(found), {.agent = survivors, .live = start.live, .events = events}};
 
   // What it tells and does.
   host::ServiceManager service{executor};
@@ -221,6 +220,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                               .cluster = cluster,
                               .black_box = explainer.get(),
                               .policy = &decider.synchronizer()}};
+  pod_tracker.tell(evictions);
   const KernelKiller kernel_killer{source_maker,
                                    {.policy = decider.synchronizer(),
                                     .usage = usage,
@@ -270,7 +270,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
       executor,
       {.files = checked.files, .configuration = checked.configuration, .dry_run = dry_run},
       start,
-      {.agent = agent, .evictions = evictions, .reports = reports, .recorder = recorder, .live = live}};
+      {.agent = agent, .evictions = evictions, .reports = reports, .recorder = recorder, .live = start.live}};
 
   // What goes on beside the loop.
   agent::RuntimeWatch runtime_watch{executor,

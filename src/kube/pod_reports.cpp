@@ -58,6 +58,20 @@ bool PodReports::evicted(Eviction eviction, core::Instant now) {
   return true;
 }
 
+/// Controllers would replace a pod that runs, and what is under way is not sent again.
+void PodReports::returned(std::string_view uid) {
+  const auto known = cases_.find(uid);
+  if (known == cases_.end()) return;
+  const auto& pod = known->second;
+  pod->given_up = true;
+  std::erase_if(entries_, [&](const Entry& entry) {
+    const bool is_event = entry.step == Step::PodEvent;
+    if (entry.pod != pod || is_event) return false;
+    if (entry.step != Step::Check) ++counts_.gone;
+    return true;
+  });
+}
+
 /// What is under way was made of what was known before.
 bool PodReports::waits(const CasePtr& pod, Step step) const {
   return std::ranges::any_of(entries_, [&](const Entry& entry) {

@@ -26,7 +26,7 @@ struct PodReportCounts {
   std::uint64_t statuses_again = 0;  ///< of these, how many because something else had been written over them
   std::uint64_t deletions = 0;
   std::uint64_t events = 0;
-  std::uint64_t gone = 0;     ///< not needed any more: the object had been deleted
+  std::uint64_t gone = 0;     ///< not needed any more: the object had been deleted, or the pod ran again
   std::uint64_t dropped = 0;  ///< never written: refused, too many, or another pod has the name now
 };
 
@@ -51,6 +51,8 @@ class PodReports {
   /// False: the pod cannot be an API object, or nothing is to be reported. What waits of an earlier eviction of the
   /// same pod is told as this one.
   bool evicted(Eviction eviction, core::Instant now);
+  /// The pod runs again: what waits of its status and its deletion is not written any more. Its Event is.
+  void returned(std::string_view uid);
   /// What the API server's watch shows of a pod now. Of one that was not evicted lately, or is given up, it is nothing.
   /// True: there may be something to do at once.
   bool seen(std::string_view uid, std::string_view phase, std::string_view reason, core::Instant now);
@@ -82,7 +84,7 @@ class PodReports {
     std::string api_uid;
     bool look_first = false;   // which uid the API object has must be read
     bool another_pod = false;  // has the name now
-    bool given_up = false;     // its status is not written any more
+    bool given_up = false;     // its status is not written any more: in vain, or the pod runs again
     bool confirmed = false;    // the watch shows it as it was written
     int writes = 0;            // of its status, for this eviction
   };

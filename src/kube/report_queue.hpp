@@ -48,6 +48,8 @@ class ReportQueue {
   /// it would start a second one of something that must be one. False: it cannot be an API object, or nothing is
   /// reported about pods. A pod that is evicted again is reported again, by its uid.
   bool evicted(Eviction eviction, core::Instant now);
+  /// See PodReports::returned.
+  void returned(std::string_view uid) { pods_.returned(uid); }
   /// See PodReports::seen.
   bool seen(std::string_view uid, std::string_view phase, std::string_view reason, core::Instant now) {
     return pods_.seen(uid, phase, reason, now);

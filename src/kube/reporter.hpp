@@ -29,8 +29,9 @@ class Reporter {
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;
 
-  /// See ReportQueue for all five.
+  /// See ReportQueue for all six.
   void evicted(Eviction eviction);
+  void returned(std::string_view uid) { queue_.returned(uid); }
   void seen(std::string_view uid, std::string_view phase, std::string_view reason);
   void threshold_met(std::string_view resource);
   void node_conditions(const core::NodeConditions& conditions);

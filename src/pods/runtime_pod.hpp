@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -31,6 +32,12 @@ struct RuntimePod {
   /// has none to itself: then only the containers' cgroups are the pod's.
   std::string cgroup{};
 };
+
+/// Whether a container of it does, as far as the runtime tells.
+[[nodiscard]] inline bool runs(const RuntimePod& pod) {
+  return std::ranges::any_of(pod.containers,
+                             [](const auto& container) { return container.state == ContainerState::Running; });
+}
 
 using RuntimePodPtr = std::shared_ptr<const RuntimePod>;
 

@@ -1,6 +1,8 @@
 #include "agent/evictions.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <state.pb.h>
 
 #include <algorithm>
@@ -71,6 +73,15 @@ struct Scene {
   NodeReports reports{{.observer = observer, .service = service, .state = saver, .conditions = conditions}};
   wake::Wakes wakes{reactor.get_executor()};
   BlackBox black_box{reactor.get_executor(), nullptr, nullptr};
+  Steps sent{};  // to the API server, once it is asked for
+  kube::Reporter cluster{reactor.get_executor(),
+                         {.node = "node-1"},
+                         [this](kube::Request request) -> boost::asio::awaitable<Result<kube::Response>> {
+                           sent.push_back(std::move(request.method));
+                           kube::Response response{.status = 200, .body = "{}"};
+                           co_return response;
+                         },
+                         [](os::LogLevel, const std::string&) {}};
   Evictions evictions{reactor.get_executor(),
                       options,
                       {.records = records,
@@ -84,6 +95,7 @@ struct Scene {
                        .state = saver,
                        .wakes = wakes,
                        .clock = clock,
+                       .cluster = &cluster,
                        .black_box = explains ? &black_box : nullptr}};
 };
 
@@ -502,6 +514,63 @@ TEST_CASE("of a pod that was gone when an earlier evictd ended only the cgroup i
   CHECK(scene.stopper.begun.front().reached->gone);
   scene.clock.settle();
   CHECK(scene.take_steps() == Steps{"tell that a went", "save"});
+}
+
+namespace {
+
+/// What an evictd leaves that has evicted the pod a.
+state::v1::AgentState left_by_ended(core::Instant now) {
+  auto left = left_by_earlier(now - 60s, true, true);
+  auto& evicted = *left.add_evicted();
+  *evicted.mutable_eviction() = left.evictions(0);
+  evicted.set_until_ns((now + 240s).time_since_epoch().count());
+  left.clear_evictions();
+  return left;
+}
+
+}  // namespace
+
+TEST_CASE("after a restart nothing is reported of a pod that went before a list shows that it does not run again") {
+  struct Case {
+    bool has_ended;  // else its cgroup was awaited
+    bool runs;
+    std::string told;  // of one that runs it stays true that it went
+  };
+  const std::vector<Case> cases{
+      {true, true, "POST"}, {true, false, "PATCH POST"}, {false, true, "POST"}, {false, false, "PATCH POST"}};
+  for (const auto& [has_ended, runs, told] : cases) {
+    CAPTURE(has_ended);
+    CAPTURE(runs);
+    Scene scene;
+    const auto now = scene.clock.now();
+    const auto left = has_ended ? left_by_ended(now) : left_by_earlier(now - 2s, true, true);
+    std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
+    CHECK(scene.records.restore(left, in_flight, 30s, now).empty());
+    async::spawn(scene.reactor.get_executor(), scene.cluster.run(), "reporting");
+    scene.evictions.go_on();
+    scene.clock.settle();
+    CHECK(scene.sent.empty());
+    if (!runs) scene.pods.pods.erase("a");
+    for (int list = 0; list < 2; ++list) {
+      scene.evictions.pods_changed({});
+      scene.clock.settle();
+      CHECK(fmt::format("{}", fmt::join(scene.sent, " ")) == told);
+    }
+  }
+}
+
+TEST_CASE("after a restart a pod that is dead and still to be ended is reported at once") {
+  Scene scene;
+  std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
+  const auto now = scene.clock.now();
+  CHECK(scene.records.restore(left_by_earlier(now - 2s, true), in_flight, 30s, now).empty());
+  async::spawn(scene.reactor.get_executor(), scene.cluster.run(), "reporting");
+  scene.evictions.go_on();
+  scene.clock.settle();
+  CHECK(scene.sent == Steps{"PATCH", "POST"});
+  scene.evictions.pods_changed({});
+  scene.clock.settle();
+  CHECK(scene.sent.size() == 2);
 }
 
 TEST_CASE("while evictd only watches it decides and begins nothing; what was begun goes on") {

@@ -152,7 +152,8 @@ struct Loop {
   Decider decider{policy, options.synchronizer, clock, deadline};
   EvictionRecords records;
   ConditionTimes conditions;
-  kube::Reporter cluster{reactor.get_executor(), {.node = "n1"}, {}, {}};  // sends nothing: what it is told waits
+  // Sends nothing: what it is told waits.
+  kube::Reporter cluster{reactor.get_executor(), {.node = "n1"}, {}, [](os::LogLevel, const std::string&) {}};
   NodeReports reports{
       {.observer = observer, .service = service, .state = saver, .conditions = conditions, .cluster = &cluster}};
   LocalStorage storage{
@@ -176,7 +177,8 @@ struct Loop {
                       .decisions = decider,
                       .state = saver,
                       .wakes = wakes,
-                      .clock = clock}};
+                      .clock = clock,
+                      .cluster = &cluster}};
   Lister lister{tracker, events};
   Evictions evictions{reactor.get_executor(),
                       {.dry_run = options.dry_run},

@@ -230,8 +230,11 @@ TEST_CASE("an evicted pod has returned when a list that is younger than its end 
   const auto later = tracked.loop.clock.now() + 1s;
   CHECK(tracked.loop.records.ended_before(later, later) == Names{"p"});
   tracked.loop.clock.advance(1s);
+  tracked.loop.cluster.evicted({.name_space = "default", .name = "p", .uid = "p", .message = {}, .time = {}});
+  CHECK(tracked.loop.cluster.status().waiting == 2);
   tracked.list();
   CHECK(tracked.loop.records.ended_before(later + 1s, later + 1s).empty());
+  CHECK(tracked.loop.cluster.status().waiting == 1);  // its Event
 }
 
 TEST_CASE("a pod that no list names is known by its cgroup, and by the list as soon as it is on it") {

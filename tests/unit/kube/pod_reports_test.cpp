@@ -103,6 +103,52 @@ TEST_CASE("a pod that is evicted again within the life of an Event has another E
   CHECK(server.log == std::vector<std::string>{"status a-uid", "event a-uid", "event a-uid"});
 }
 
+namespace {
+
+enum class Waited { server_away, forbidden, under_way };
+
+void check_returned(ReportMode mode, Waited waited) {
+  CAPTURE(static_cast<int>(mode));
+  CAPTURE(static_cast<int>(waited));
+  Reports reports{{.report = mode}};
+  ModelServer server;
+  for (const auto* name : {"a", "b"}) {
+    server.pods[std::string("default/") + name] = {.uid = std::string(name) + "-uid"};
+    reports.queue.evicted(eviction(name), at(0s));
+  }
+  if (waited == Waited::forbidden) {
+    server.forbidden = {"patch pods/status", "delete pods", "create events"};
+    reports.send(server, 1s);
+    server.forbidden.clear();
+  }
+  if (waited == Waited::under_way) {
+    CHECK(reports.next(1s) == "PATCH /api/v1/namespaces/default/pods/a/status");
+    reports.queue.returned("a-uid");
+    reports.queue.postponed(false, at(2s));
+  }
+  reports.queue.returned("a-uid");
+  reports.queue.returned("unknown");
+  CHECK(reports.queue.waiting() == (mode == ReportMode::Delete ? 4 : 3));
+  CHECK(reports.queue.counts().gone == (mode == ReportMode::Delete ? 2 : 1));
+  CHECK_FALSE(reports.queue.seen("a-uid", "Running", "", at(1h)));
+  reports.send(server, 2h);
+  CHECK(server.pods.at("default/a").modifications == 0);
+  CHECK_FALSE(server.deleted.contains("a-uid"));
+  CHECK(server.events.size() == 2);
+  CHECK(reports.queue.counts().dropped == 0);
+
+  reports.queue.evicted(eviction("a"), at(3h));
+  reports.send(server, 3h);
+  CHECK(reports.queue.counts().statuses == 2);
+}
+
+}  // namespace
+
+TEST_CASE("of a pod that runs again nothing but the Event is written any more, however late and in whichever mode") {
+  for (const auto mode : {ReportMode::Status, ReportMode::Delete})
+    for (const auto waited : {Waited::server_away, Waited::forbidden, Waited::under_way}) check_returned(mode, waited);
+}
+
 TEST_CASE("a pod that is gone needs no status") {
   Reports reports;
   reports.queue.evicted(eviction("a"), at(0s));

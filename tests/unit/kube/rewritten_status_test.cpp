@@ -182,6 +182,21 @@ TEST_CASE("a read that is forbidden is told and asked for again, and holds up no
   CHECK(reports.says_evicted());
 }
 
+TEST_CASE("a pod that runs again is not looked at any more") {
+  Reported reports;
+  reports.queue.returned("a-uid");
+  CHECK_FALSE(reports.queue.due().has_value());
+  CHECK(reports.queue.counts().gone == 0);
+  reports.server.overwrite("default/a");
+  CHECK_FALSE(reports.queue.seen("a-uid", "Running", "", at(1min)));
+  SUBCASE("until it is evicted again") {
+    reports.queue.evicted(eviction("a"), at(2min));
+    reports.send(reports.server, 2min);
+    CHECK(reports.says_evicted());
+    CHECK(reports.queue.due() == at(2min + 1s));
+  }
+}
+
 TEST_CASE("with report: delete the object is gone, and nothing is read") {
   Reports reports{{.report = ReportMode::Delete}};
   ModelServer server;
