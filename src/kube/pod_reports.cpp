@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "core/duration.hpp"
-#include "core/printable.hpp"
 #include "core/signal.hpp"
 #include "kube/message.hpp"
 #include "kube/wall_time.hpp"
@@ -21,17 +19,8 @@ using os::LogLevel;
 constexpr std::string_view strategic_merge_patch = "application/strategic-merge-patch+json";
 constexpr std::string_view plain_json = "application/json";
 
-/// When a pod is read after its status was written. The first: its kubelet has noticed the end by then (0.3 to 1.1 s
-/// measured, kubelet 1.36). The second: its status manager's tick of 10 s has passed.
-constexpr std::array<core::Duration, 2> looks{std::chrono::seconds{1}, std::chrono::seconds{11}};
-
 /// A proxy may never let a pod be read. The last of these comes two minutes after the first.
 constexpr int most_failed_looks = 7;
-
-/// 0, then 1 s, doubled each time.
-core::Duration pause_before_write(int writes) {
-  return writes < 2 ? core::Duration::zero() : std::chrono::seconds{std::int64_t{1} << std::min(writes - 2, 6)};
-}
 
 }  // namespace
 
@@ -256,85 +245,11 @@ void PodReports::finish(const Entry& entry, core::Instant now) {
     case Step::Status:
       ++counts_.statuses;
       if (pod->writes++ > 0) ++counts_.statuses_again;
-      if (options_.report == ReportMode::Status && !pod->confirmed && !waits(pod, Step::Status))
-        check(pod, now, now + looks.front());
+      if (options_.report == ReportMode::Status && !pod->confirmed && !waits(pod, Step::Status)) look_later(pod, now);
       break;
     case Step::Deletion: ++counts_.deletions; break;
     default: ++counts_.events;
   }
-}
-
-/// `when`: the first look, the others follow at their times after `written`.
-void PodReports::check(const CasePtr& pod, core::Instant written, core::Instant when) {
-  entries_.push_back({.number = ++last_number_, .step = Step::Check, .pod = pod, .since = written, .not_before = when});
-}
-
-/// Does the pod still say what was written?
-void PodReports::checked(Entry& entry, const Judgement& judgement, const std::string& body, core::Instant now) {
-  const auto& pod = *entry.pod;
-  if (judgement.verdict == Verdict::Forbidden) return forbid(entry, what(entry.step), judgement, now);
-  if (judgement.verdict != Verdict::Done) return remove(entry.number);  // it is gone, or cannot be read
-  forbidden_told_.erase(std::string(what(entry.step)));
-  entry.forbidden = false;
-  const auto object = parse_pod_object(body);
-  if (!object) return drop(entry, object.error().message);
-  // What was deleted ends by itself, and another pod of that name is none of evictd's.
-  if (object->uid != pod.api_uid || object->deleted) return remove(entry.number);
-  if (is_told(pod.eviction, object->phase, object->reason)) return confirmed(entry, now);
-  write_again(entry, *object, now);
-}
-
-void PodReports::confirmed(Entry& entry, core::Instant now) {
-  if (std::exchange(entry.doubted, false)) {  // what was read may be older than the doubt
-    entry.not_before = now;
-    return;
-  }
-  const auto next = std::ranges::find_if(looks, [&](core::Duration after) { return entry.since + after > now; });
-  if (next == looks.end() || entry.pod->confirmed) return remove(entry.number);
-  entry.not_before = entry.since + *next;
-}
-
-void PodReports::write_again(const Entry& entry, const PodObject& found, core::Instant now) {
-  const auto pod = entry.pod;
-  const auto name = fmt::format("{}/{}", pod->eviction.name_space, pod->eviction.name);
-  const auto status =
-      core::printable(found.reason.empty() ? found.phase : fmt::format("{} ({})", found.phase, found.reason));
-  remove(entry.number);
-  if (pod->writes >= most_writes) {
-    pod->given_up = true;
-    ++counts_.dropped;
-    tell_(LogLevel::Error,
-          fmt::format("{}: its status says {} again, though evictd wrote {} times that the pod was evicted: it is left "
-                      "at that; with kubernetes.report: delete the object would be deleted",
-                      name, status, pod->writes));
-    return;
-  }
-  tell_(LogLevel::Warning, fmt::format("{}: was evicted, but its status says {}: it is written again", name, status));
-  add({.step = Step::Status, .pod = pod, .since = now, .not_before = now + pause_before_write(pod->writes)});
-}
-
-bool PodReports::seen(std::string_view uid, std::string_view phase, std::string_view reason, core::Instant now) {
-  const auto known = cases_.find(uid);
-  if (options_.report != ReportMode::Status || known == cases_.end()) return false;
-  const auto& pod = known->second;
-  const auto is = [&](Step step) {
-    return [&pod, step](const Entry& entry) { return entry.pod == pod && entry.step == step; };
-  };
-  const auto found = std::ranges::find_if(entries_, is(Step::Check));
-  pod->confirmed = is_told(pod->eviction, phase, reason);
-  if (pod->confirmed) {
-    if (found != entries_.end() && found->number != in_flight_) entries_.erase(found);
-    return false;
-  }
-  // What is about to be written needs no look first.
-  if (pod->given_up || pod->another_pod || std::ranges::any_of(entries_, is(Step::Status))) return false;
-  if (found == entries_.end())
-    check(pod, now, now);
-  else if (found->number == in_flight_)
-    found->doubted = true;
-  else if (!found->forbidden)
-    found->not_before = std::min(found->not_before, now);
-  return true;
 }
 
 void PodReports::remove(std::uint64_t number) {
@@ -370,6 +285,10 @@ void PodReports::another_pod(const Entry& entry) {
 void PodReports::forbid(Entry& entry, std::string_view what, const Judgement& judgement, core::Instant now) {
   entry.forbidden = true;
   entry.not_before = now + options_.forbidden_pause(entry.failures++);
+  tell_forbidden(what, judgement);
+}
+
+void PodReports::tell_forbidden(std::string_view what, const Judgement& judgement) {
   if (!forbidden_told_.emplace(what).second) return;
   tell_(LogLevel::Warning, fmt::format("the API server forbids evictd to {}, which needs a role that allows it; asked "
                                        "again at the latest every {}: {}",

@@ -123,11 +123,14 @@ class PodReports {
   void checked(Entry& entry, const Judgement& judgement, const std::string& body, core::Instant now);
   void confirmed(Entry& entry, core::Instant now);
   void write_again(const Entry& entry, const PodObject& found, core::Instant now);
+  void look_later(const CasePtr& pod, core::Instant written);
   void check(const CasePtr& pod, core::Instant written, core::Instant when);
   void finish(const Entry& entry, core::Instant now);
   void drop(const Entry& entry, const std::string& why);
   void another_pod(const Entry& entry);
   void forbid(Entry& entry, std::string_view what, const Judgement& judgement, core::Instant now);
+  void forbid_looks(const Judgement& judgement, core::Instant now);
+  void tell_forbidden(std::string_view what, const Judgement& judgement);
   void remove(std::uint64_t number);
   [[nodiscard]] static std::string_view what(Step step);
 
@@ -141,6 +144,8 @@ class PodReports {
   std::deque<std::string> cases_order_;
   std::map<std::string_view, Recent> recent_;
   std::set<std::string, std::less<>> forbidden_told_;
+  core::Instant looks_from_{};  // no look at a status that was written before: pods may not be read
+  int looks_refused_ = 0;       // since one was not
   bool overflow_told_ = false;
   PodReportCounts counts_;
 };

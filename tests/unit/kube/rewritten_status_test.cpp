@@ -182,6 +182,49 @@ TEST_CASE("a read that is forbidden is told and asked for again, and holds up no
   CHECK(reports.says_evicted());
 }
 
+TEST_CASE("where no pod may be read one asks for all, and what could only be read late is not written again") {
+  Reports reports;
+  ModelServer server;
+  server.forbidden = {"get pods"};
+  for (int i = 0; i < 200; ++i) {
+    const auto name = "p" + std::to_string(i);
+    server.pods["default/" + name] = {.uid = name + "-uid"};
+    reports.queue.evicted(eviction(name), at(0s));
+  }
+  reports.send(server, 0s);
+  for (auto& [key, pod] : server.pods) server.overwrite(key);
+  int looks = 0;
+  const auto round = [&](core::Duration time) {
+    int in_round = 0;
+    while (const auto request = reports.queue.next(at(time))) {
+      in_round += request->method == "GET" ? 1 : 0;
+      const auto response = server.handle(*request);
+      reports.queue.answered(judge(response), response.body, at(time));
+    }
+    CHECK(in_round <= 10);
+    looks += in_round;
+  };
+  for (auto time = 1s; time <= 30s; ++time) {
+    if (time == 3s || time == 20s)  // the watch shows what was written over it
+      for (int i = 0; i < 200; ++i) reports.queue.seen("p" + std::to_string(i) + "-uid", "Running", "", at(time));
+    round(time);
+  }
+  CHECK(looks >= 2);
+  CHECK_FALSE(reports.queue.due().has_value());
+  CHECK(reports.told.size() == 1);
+  server.forbidden.clear();
+  round(1h);
+  for (const auto& [key, pod] : server.pods) CHECK(pod.modifications == 1);
+
+  // The next one finds that it is allowed.
+  server.pods["default/a"] = {.uid = "a-uid"};
+  reports.queue.evicted(eviction("a"), at(1h));
+  reports.send(server, 1h);
+  server.overwrite("default/a");
+  reports.send(server, 1h + 1s);
+  CHECK(server.pods.at("default/a").phase == "Failed");
+}
+
 TEST_CASE("a pod that runs again is not looked at any more") {
   Reported reports;
   reports.queue.returned("a-uid");
