@@ -33,6 +33,7 @@ PodSources::PodSources(std::string node_name, pods::TrustedNamespaces trusted)
 
 PodSources::~PodSources() {
   answers_.finish();
+  for (auto& files : credentials_) files.finish();
   files_.finish();
 }
 
@@ -51,6 +52,7 @@ Result<std::unique_ptr<PodSources>> PodSources::make(const asio::any_io_executor
   const auto node_name = host::node_name(kubernetes.node_name);
   std::unique_ptr<PodSources> sources{new PodSources(node_name, pods::TrustedNamespaces{settings.trusted_namespaces})};
   const auto pool = sources->answers_.get_executor();
+  const auto reader = [&](const char* what) { return sources->credentials_.emplace_back(what).get_executor(); };
 
   if (const auto directory = manifest_directory(configuration); !directory.empty())
     sources->manifests_ = &sources->add<pods::ManifestSource>(
@@ -59,12 +61,14 @@ Result<std::unique_ptr<PodSources>> PodSources::make(const asio::any_io_executor
   if (!settings.kubelet_url.empty()) {
     auto kubelet = kube::url_credentials(settings.kubelet_url, settings.kubelet_token_file, settings.kubelet_ca_file);
     if (!kubelet) return fail(kubelet.error(), "podSources.kubelet");
-    sources->add<pods::KubeletSource>(reactor, pool, *std::move(kubelet), pods::KubeletSourceOptions{});
+    sources->add<pods::KubeletSource>(reactor, pool, reader("reading the files to ask the kubelet with"),
+                                      *std::move(kubelet), pods::KubeletSourceOptions{});
   }
   if (settings.api_server) {
     auto credentials = api_server_credentials(kubernetes);
     if (!credentials) return fail(credentials.error(), "podSources.apiServer");
-    sources->api_server_ = std::make_unique<kube::Client>(reactor, pool, *std::move(credentials));
+    sources->api_server_ = std::make_unique<kube::Client>(
+        reactor, reader("reading the files to ask the API server with"), *std::move(credentials));
     pods::ApiServerSourceOptions options{.node_name = node_name};
     options.reflector.longest_start_delay = kubernetes.start_spread;
     sources->node_ =

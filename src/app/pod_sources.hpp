@@ -1,5 +1,6 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
+#include <list>
 #include <memory>
 #include <string>
 
@@ -45,10 +46,11 @@ class PodSources {
   template <class Source, class... Args>
   Source& add(Args&&... args);
 
-  /// Reads credentials and parses what servers answer. Its thread ends before all below, and it goes after: the
-  /// sources' strands are its own.
-  async::DeadlineThread answers_{"reading what the API server or the kubelet sent, or the files to ask them with"};
-  async::DeadlineThread files_{"reading the manifests"};  // a directory that hangs must not hold up what servers say
+  /// Parses what servers answer. Its thread ends before all below, and it goes after: the sources' strands are its own.
+  async::DeadlineThread answers_{"reading what the API server or the kubelet sent"};
+  // Files that hang hold up neither what servers say nor other files.
+  std::list<async::DeadlineThread> credentials_;
+  async::DeadlineThread files_{"reading the manifests"};
   std::unique_ptr<kube::Client> api_server_;
   std::unique_ptr<kube::NodeMirror> node_;
   pods::Catalog catalog_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstddef>
@@ -9,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "async/offload.hpp"
+#include "async/awaited.hpp"
 #include "kube/exchange.hpp"
 #include "kube/identity.hpp"
 #include "kube/lines.hpp"
@@ -23,6 +25,9 @@ namespace evictd::kube {
 namespace {
 
 using os::now;
+
+/// A disk that works is through with small files in a millisecond. One that hangs takes so much of one request.
+constexpr std::chrono::seconds longest_read{1};
 
 /// Requests end, and are tried again, sooner than the system's resolver gives up; their look-ups pile up no further.
 constexpr std::size_t most_lookups = 4;
@@ -79,20 +84,34 @@ struct Client::Impl {
     connections.clear();
   }
 
-  /// Reads the files again. Yields what was known before if that fails.
+  /// Reads the files again. Yields what was known before if that fails, or takes too long. While a read hangs no other
+  /// one is begun, for it would hang behind it; what it finds in the end counts.
   static asio::awaitable<Result<IdentityPtr>> refresh(Self self, core::Instant end) {
-    auto work = [credentials = self->credentials, previous = self->identity] {
-      return read_identity(*credentials, previous);
-    };
-    const auto read = co_await async::offload(self->workers, std::move(work), end);
+    if (self->read_hangs && self->identity) co_return self->identity;
+    if (self->read_hangs) co_return fail("the credentials' files could not be read in time");
+    const auto patience = self->identity ? now() + std::min<core::Duration>(longest_read, (end - now()) / 2) : end;
+    const auto awaited = std::make_shared<async::Awaited<Result<IdentityPtr>>>(self->reactor, patience);
+    asio::post(self->workers, [credentials = self->credentials, previous = self->identity, reactor = self->reactor,
+                               awaited, weak = std::weak_ptr(self)]() mutable {
+      auto read = read_identity(*credentials, previous);
+      asio::post(reactor, [awaited = std::move(awaited), weak = std::move(weak), read = std::move(read)]() mutable {
+        if (const auto impl = weak.lock()) impl->has_read(read);
+        awaited->deliver(std::move(read));
+      });
+    });
+    const auto read = co_await async::Awaited<Result<IdentityPtr>>::wait(awaited);
     if (self->stopped) co_return fail("stopped");
-    if (read && *read) {
-      self->identity = **read;
-      self->identity_read = now();
-    }
+    self->read_hangs = !read;
     if (self->identity) co_return self->identity;
     if (!read) co_return fail("the credentials' files could not be read in time");
     co_return std::unexpected(read->error());
+  }
+
+  void has_read(const Result<IdentityPtr>& read) {
+    read_hangs = false;
+    if (!read) return;
+    identity = *read;
+    identity_read = now();
   }
 
   /// The connection that is kept, if it is good for another request, as `identity` is now. An API server looks at each
@@ -219,6 +238,7 @@ struct Client::Impl {
   bool stopped = false;
   IdentityPtr identity;
   core::Instant identity_read{};
+  bool read_hangs = false;  // one that was waited for in vain is still under way
   std::optional<Connection> idle;
   asio::steady_timer idle_timer;
   std::vector<std::weak_ptr<Transport>> connections;

@@ -9,6 +9,7 @@
 #include "core/pod.hpp"
 #include "kube/client.hpp"
 #include "kube/url.hpp"
+#include "os/now.hpp"
 #include "pods/manifest.hpp"
 
 namespace asio = boost::asio;
@@ -41,7 +42,9 @@ ApiServerSource::ApiServerSource(asio::any_io_executor reactor, asio::any_io_exe
     : SpecSource{SpecOrigin::ApiServer},
       reactor_{reactor},
       in_order_{asio::make_strand(pool)},
-      reflector_{std::move(reactor), std::move(pool), client, pods_of(options.node_name), *this, options.reflector} {}
+      reflector_{reactor, std::move(pool), client, pods_of(options.node_name), *this, options.reflector},
+      longest_parse_{options.longest_parse},
+      parse_timer_{std::move(reactor)} {}
 
 ApiServerSource::~ApiServerSource() = default;
 
@@ -53,6 +56,7 @@ void ApiServerSource::begin() {
 void ApiServerSource::end() {
   running_ = false;
   reflector_.stop();
+  parse_timer_.cancel();
 }
 
 std::optional<core::Instant> ApiServerSource::last_contact() const { return reflector_.state().last_contact; }
@@ -69,7 +73,20 @@ void ApiServerSource::state_changed(const kube::ReflectorState& state) {
   parse({.kind = Kind::Stands, .state = state});
 }
 
+/// That nothing comes through would not show otherwise: what the reflector has to tell of itself waits as well.
+void ApiServerSource::await_parsed() {
+  unparsed_since_ = os::now();
+  parse_timer_.expires_at(unparsed_since_ + longest_parse_);
+  parse_timer_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& cancelled) {
+    if (cancelled || alive.expired() || !running_ || unparsed_ == 0) return;
+    // It may have been too late to cancel this wait.
+    if (os::now() >= unparsed_since_ + longest_parse_)
+      lost({"what the API server sent could not be read in time"}, unparsed_since_);
+  });
+}
+
 void ApiServerSource::parse(Change change) {
+  if (unparsed_++ == 0) await_parsed();
   asio::post(in_order_, [this, alive = std::weak_ptr(alive_), reactor = reactor_, change = std::move(change)] {
     Parsed parsed{.kind = change.kind, .state = change.state};
     for (const auto& object : change.objects) {
@@ -85,6 +102,8 @@ void ApiServerSource::parse(Change change) {
 }
 
 void ApiServerSource::apply(Parsed parsed) {
+  parse_timer_.cancel();
+  if (--unparsed_ > 0) await_parsed();
   if (parsed.kind == Kind::Stands) return stands(parsed.state);
   if (parsed.kind == Kind::Replaced) {
     by_uid_.clear();

@@ -1,5 +1,8 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +20,8 @@ namespace evictd::pods {
 struct ApiServerSourceOptions {
   std::string node_name;
   kube::ReflectorOptions reflector{};
+  /// Reading what the server sent takes milliseconds. Where nothing of it is through for so long, the source is stale.
+  core::Duration longest_parse = std::chrono::seconds{30};
 };
 
 /// The API server's pods that are bound to this node (podSources.apiServer): a list, then a watch. Nobody knows more of
@@ -43,6 +48,7 @@ class ApiServerSource final : public SpecSource, private kube::ReflectorListener
   void deleted(std::string object) override;
   void state_changed(const kube::ReflectorState& state) override;
   void parse(Change change);
+  void await_parsed();
   void apply(Parsed parsed);
   void stands(const kube::ReflectorState& state);
 
@@ -51,6 +57,10 @@ class ApiServerSource final : public SpecSource, private kube::ReflectorListener
   kube::Reflector reflector_;
   std::map<std::string, core::PodPtr, std::less<>> by_uid_;
   std::vector<Error> unreadable_;  // since the last list
+  core::Duration longest_parse_;
+  std::size_t unparsed_ = 0;               // changes that are not through
+  core::Instant unparsed_since_;           // no other one has been
+  boost::asio::steady_timer parse_timer_;  // for the next of them
   bool running_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what is under way outlives this
 };

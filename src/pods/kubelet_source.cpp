@@ -27,13 +27,13 @@ using os::now;
 
 }  // namespace
 
-KubeletSource::KubeletSource(asio::any_io_executor reactor, asio::any_io_executor pool, kube::Credentials kubelet,
-                             KubeletSourceOptions options)
+KubeletSource::KubeletSource(asio::any_io_executor reactor, asio::any_io_executor pool, asio::any_io_executor files,
+                             kube::Credentials kubelet, KubeletSourceOptions options)
     : SpecSource{SpecOrigin::Kubelet},
       reactor_{std::move(reactor)},
-      pool_{pool},
+      pool_{std::move(pool)},
       options_{options},
-      client_{std::make_unique<kube::Client>(reactor_, std::move(pool), std::move(kubelet))},
+      client_{std::make_unique<kube::Client>(reactor_, std::move(files), std::move(kubelet))},
       retry_{options.retry},
       timer_{reactor_} {}
 

@@ -35,9 +35,9 @@ struct KubeletSourceOptions {
 /// priorities included, without an API server. It is asked at an interval, and at once when a pod is new.
 class KubeletSource final : public SpecSource {
  public:
-  /// `pool` reads credentials and parses answers.
-  KubeletSource(boost::asio::any_io_executor reactor, boost::asio::any_io_executor pool, kube::Credentials kubelet,
-                KubeletSourceOptions options = {});
+  /// `pool` parses answers. `files` reads credentials, as kube::Client says.
+  KubeletSource(boost::asio::any_io_executor reactor, boost::asio::any_io_executor pool,
+                boost::asio::any_io_executor files, kube::Credentials kubelet, KubeletSourceOptions options = {});
   ~KubeletSource() override;
 
   void look() override;

@@ -4,8 +4,12 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "cri/run.hpp"
+#include "fixture/hanging_file.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
+#include "kube/api_server.hpp"
+#include "pods/fake_source.hpp"
 
 namespace evictd::app::pod_sources_test {
 namespace {
@@ -62,6 +66,38 @@ TEST_CASE("an API server without a way to it, and a kubeconfig that is not there
   CHECK(error_of(made(configuration)).starts_with("podSources.apiServer: kubernetes.kubeconfig is not given: "));
   configuration.agent.kubernetes.kubeconfig = "/nowhere/config";
   CHECK(error_of(made(configuration)).starts_with("podSources.apiServer: /nowhere/config: cannot be read: "));
+}
+
+TEST_CASE("a token on a disk that hangs holds up neither what another source asks for nor what it is told") {
+  test::ApiServer server;
+  const auto feed = std::make_shared<test::Feed>();
+  const std::string pod =
+      R"({"metadata": {"name": "a", "namespace": "shop", "uid": "a"}, "spec": {"containers": [{"name": "main"}]}})";
+  server.then(
+      test::answers(200, R"({"kind": "PodList", "metadata": {"resourceVersion": "1"}, "items": [)" + pod + "]}"));
+  server.then(test::streams(feed));
+  fixture::Tree tree{fixture::file("config", R"(apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: ")" + server.url() +
+                                                 R"("}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+users: [{name: u, user: {}}]
+current-context: x
+)")};
+  Configuration configuration;
+  configuration.agent.pod_sources.kubelet_url = "https://127.0.0.1:1";
+  configuration.agent.pod_sources.kubelet_token_file = tree.path("token");
+  configuration.agent.pod_sources.api_server = true;
+  configuration.agent.kubernetes.kubeconfig = tree.path("config");
+  configuration.agent.kubernetes.start_spread = {};
+  test::HeardSpecs heard;
+  boost::asio::io_context reactor{1};
+  const auto sources = value_of(PodSources::make(reactor.get_executor(), configuration));
+  const fixture::HangingFile token{tree.path("token")};
+  sources->catalog().start(heard);
+  const auto known = [&] { return sources->catalog().status().front().pods == 1; };
+  CHECK(test::run_until(reactor, known));
+  sources->catalog().stop();
 }
 
 }  // namespace evictd::app::pod_sources_test

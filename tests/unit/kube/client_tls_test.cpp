@@ -3,15 +3,18 @@
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "fixture/hanging_file.hpp"
 #include "fixture/tree.hpp"
 #include "kube/api_server.hpp"
 #include "kube/client.hpp"
 #include "kube/reactor.hpp"
+#include "os/now.hpp"
 
 namespace evictd::kube::client_tls_test {
 
@@ -20,6 +23,7 @@ namespace kube = evictd::kube;
 using namespace evictd::test;
 using evictd::fixture::error_of;
 using evictd::fixture::file;
+using evictd::fixture::HangingFile;
 using evictd::fixture::Tree;
 using evictd::fixture::value_of;
 using namespace std::chrono_literals;
@@ -249,6 +253,12 @@ struct TokenFixture : Fixture {
   }
 
   int status() { return value_of(reactor.run(client->send(get("/x"), patience))).status; }
+  /// Until what was begun before is through.
+  void finish_reads() {
+    bool through = false;
+    asio::post(reactor.workers, [&] { asio::post(reactor.context, [&] { through = true; }); });
+    REQUIRE(reactor.run_until([&] { return through; }));
+  }
 };
 
 }  // namespace
@@ -297,6 +307,39 @@ TEST_CASE("a token that has aged is read again on the same connection") {
     f.tree.write("token", "two words");
     CHECK(f.status() == 200);
   }
+}
+
+TEST_CASE("a token whose disk hangs leaves the last in use, takes its time once, and is read once the disk answers") {
+  TokenFixture f{{.token_age = 0s}};
+  CHECK(f.status() == 200);
+  HangingFile token{f.tree.path("token")};
+  const auto begun = evictd::os::now();
+  for (int i = 0; i < 20; ++i) CHECK(value_of(f.reactor.run(f.client->send(get("/x"), 20s))).status == 200);
+  CHECK(evictd::os::now() - begun < 15s);
+  CHECK(f.server.connections() == 1);
+  // As a new connection.
+  f.server.then(answers(200, "{}", {{"Connection", "close"}}));
+  CHECK(f.status() == 200);
+  CHECK(f.status() == 200);
+  CHECK(f.server.connections() == 2);
+
+  f.valid = "second";
+  token.release();
+  f.tree.write("token", "second");
+  f.finish_reads();
+  CHECK(f.status() == 200);
+}
+
+TEST_CASE("where the disk hangs from the start nothing is sent until it answers") {
+  TokenFixture f;
+  HangingFile token{f.tree.path("token")};
+  for (int i = 0; i < 3; ++i)
+    CHECK(error_of(f.reactor.run(f.client->send(get("/x"), 50ms))) ==
+          f.server.url() + ": the credentials' files could not be read in time");
+  token.release();
+  f.tree.write("token", "first");
+  f.finish_reads();
+  CHECK(f.status() == 200);
 }
 
 TEST_CASE("a token file must hold a token from the start") {

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <latch>
 
 #include "cri/run.hpp"
 #include "fixture/result.hpp"
@@ -46,10 +48,10 @@ struct Mirrored : test::HeardSpecs {
   std::unique_ptr<kube::Client> client;
   std::unique_ptr<ApiServerSource> source;
 
-  void start() {
+  void start(core::Duration longest_parse = ApiServerSourceOptions{}.longest_parse) {
     client = std::make_unique<kube::Client>(reactor.get_executor(), pool.get_executor(),
                                             fixture::value_of(kube::url_credentials(server.url(), "", "")));
-    ApiServerSourceOptions options{.node_name = "node/1"};
+    ApiServerSourceOptions options{.node_name = "node/1", .longest_parse = longest_parse};
     options.reflector.retry = {.first = 1ms, .longest = 10ms};
     source = std::make_unique<ApiServerSource>(reactor.get_executor(), pool.get_executor(), *client, options);
     source->start(*this);
@@ -156,6 +158,29 @@ TEST_CASE("without the API server the last list stays, stale, and it goes on whe
   mirrored.server.listen_again();
   REQUIRE(mirrored.is(State::Synced));
   CHECK(mirrored.until([&] { return mirrored.priority_of("a") == 3; }));
+}
+
+TEST_CASE("what the server sent and nobody gets to read makes the source stale until it is read") {
+  Mirrored mirrored;
+  const auto feed = std::make_shared<test::Feed>();
+  mirrored.server.then(test::answers(200, list(10, object("a", 1, 8))));
+  mirrored.server.then(test::streams(feed));
+  mirrored.start(50ms);
+  REQUIRE(mirrored.until([&] { return mirrored.source->pods()->size() == 1; }));
+  REQUIRE(mirrored.until([&] { return mirrored.server.asked().size() == 2; }));
+  REQUIRE(mirrored.is(State::Synced));
+  const auto told = mirrored.told.size();
+  std::latch hold{1};
+  for (int i = 0; i < 2; ++i) asio::post(mirrored.pool, [&] { hold.wait(); });
+  feed->line(event("MODIFIED", object("a", 5, 11)));
+  CHECK(mirrored.is(State::Stale));
+  CHECK(mirrored.source->status().error.contains("could not be read in time"));
+  CHECK(mirrored.source->status().stale_since.has_value());
+  CHECK(mirrored.told.size() == told + 1);
+  CHECK(mirrored.priority_of("a") == 1);
+  hold.count_down();
+  REQUIRE(mirrored.until([&] { return mirrored.priority_of("a") == 5; }));
+  CHECK(mirrored.is(State::Synced));
 }
 
 TEST_CASE("an API server that cannot be reached from the start makes the source stale, and says why") {

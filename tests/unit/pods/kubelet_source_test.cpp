@@ -38,7 +38,7 @@ struct Asking : test::HeardSpecs {
 
   Asking(const std::string& url, KubeletSourceOptions options, const std::string& token = {},
          const std::string& authorities = {})
-      : source{reactor.get_executor(), pool.get_executor(),
+      : source{reactor.get_executor(), pool.get_executor(), pool.get_executor(),
                fixture::value_of(kube::url_credentials(url, token, authorities)), options} {
     source.start(*this);
   }
@@ -213,7 +213,7 @@ TEST_CASE("a source may go while it asks") {
   asio::thread_pool pool{1};
   test::HeardSpecs heard;
   {
-    KubeletSource source{reactor.get_executor(), pool.get_executor(),
+    KubeletSource source{reactor.get_executor(), pool.get_executor(), pool.get_executor(),
                          fixture::value_of(kube::url_credentials(kubelet.url(), "", "")), seldom};
     source.start(heard);
     REQUIRE(test::run_until(reactor, [&] { return !kubelet.asked().empty(); }));
