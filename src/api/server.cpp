@@ -19,6 +19,7 @@
 #include "os/file_descriptor.hpp"
 #include "os/unix_socket.hpp"
 #include "rpc/server/acceptor.hpp"
+#include "rpc/server/grpc_end.hpp"
 #include "rpc/server/open_calls.hpp"
 #include "rpc/server/peers.hpp"
 
@@ -76,6 +77,7 @@ struct Server::Parts {
   std::vector<rpc::Listener> listeners;
   std::vector<std::shared_ptr<Answers>> answers;  // of each way in
   std::vector<std::unique_ptr<StandbyEndpoint>> endpoints;
+  std::shared_ptr<grpc::ServerCredentials> tcp_credentials;
   std::unique_ptr<rpc::Acceptor> acceptor;  // hands over to the endpoints
 };
 
@@ -136,13 +138,13 @@ Result<void> Server::Parts::open_socket(const std::string& key, const std::strin
 Result<void> Server::Parts::open_tcp(const TcpOptions& tcp) {
   auto sockets = os::listen_on_tcp(tcp.address);
   if (!sockets) return fail(sockets.error(), "api.tcp.address");
+  tcp_credentials = server_credentials(tcp.tls);  // which read the files anew for as long as they are there
   auto& endpoint = add_endpoint(
       [tls = tcp.tls](const grpc::ServerContext& context) {
         const auto certificate = context.auth_context();
         return identify(certificate ? names_of(*certificate) : CertificateNames{}, context.peer(), tls);
       },
-      server_credentials(tcp.tls),  // which read the files anew for as long as they are there
-      largest_message);
+      tcp_credentials, largest_message);
   for (auto& socket : *sockets)
     listeners.push_back({.name = "api.tcp.address",
                          .socket = std::move(socket),
@@ -198,6 +200,10 @@ void Server::shutdown(std::chrono::milliseconds timeout) {
   const auto deadline = std::chrono::system_clock::now() + timeout;
   for (const auto& endpoint : parts.endpoints) endpoint->shutdown(deadline);
   parts.endpoints.clear();
+  // The last of these waits until gRPC is through with reading its files, whose disk may hang.
+  if (parts.tcp_credentials)
+    rpc::end_grpc(std::make_unique<std::shared_ptr<grpc::ServerCredentials>>(std::move(parts.tcp_credentials)),
+                  "gRPC, for the files of api.tcp");
   for (auto& reader : parts.readers) reader.stop();
   for (auto& reader : parts.readers) reader.join();
   parts.sockets.clear();

@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <memory>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -22,12 +23,12 @@ void shut_down(grpc::Server& server, const OpenSockets& clients, std::chrono::sy
 ///
 /// gRPC ends with the last of its objects. There 1.51 waits for its poller of full sockets (tcp_posix.cc, run_poller),
 /// which looks up every 10 s: so long a client that does not read what it asked for would hold up the end. Where it
-/// does, gRPC is left to itself (async::left_behind).
+/// does, gRPC is left to itself (async::left_behind), where `what` says what holds it up.
 template <class T>
-void end_grpc(std::unique_ptr<T> last) {
+void end_grpc(std::unique_ptr<T> last, std::string what = "gRPC, for a client that does not read") {
   constexpr std::chrono::seconds usually_enough{1};
   try {
-    async::within("gRPC, for a client that does not read", usually_enough, [last = std::move(last)]() mutable {
+    async::within(std::move(what), usually_enough, [last = std::move(last)]() mutable {
       last.reset();
       return true;
     });

@@ -9,8 +9,11 @@
 #include <string>
 
 #include "fixture/deaf_client.hpp"
+#include "fixture/leased_file.hpp"
+#include "kube/certificates.hpp"
 #include "soon.hpp"
 #include "testbed/agent.hpp"
+#include "testbed/files.hpp"
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
@@ -92,6 +95,29 @@ TEST_SUITE("hostile") {
     agent.process().signal(SIGTERM);
     CHECK(agent.process().wait(longest_end) == 0);
     CHECK_FALSE(std::filesystem::exists(socket));
+  }
+
+  TEST_CASE("certificate files of api.tcp that hang do not hold up the end of evictd") {
+    testbed::Testbed testbed{{.node = {.memory_limit = 1 << 30}, .containerd = {}, .start_containerd = false}};
+    const auto path = [&](const char* name) { return testbed.directory() / name; };
+    const evictd::test::Authority authority;
+    const auto issued = authority.issue();
+    testbed::replace_file(path("server.pem"), issued.certificate);
+    testbed::replace_file(path("server.key"), issued.key);
+    testbed::replace_file(path("ca.pem"), authority.certificate());
+    testbed::Agent agent{
+        testbed,
+        {.thresholds = "evictionHard: {memory.available: 100Mi}",
+         .sections = fmt::format("api: {{tcp: {{address: \"127.77.0.1:21443\", certificateFile: {}, keyFile: {}, "
+                                 "clientCaFile: {}, readers: [\"*\"]}}}}\n",
+                                 path("server.pem").native(), path("server.key").native(), path("ca.pem").native()),
+         .wait_until_ready = false}};
+    evictd::fixture::LeasedFile key{path("server.key")};
+    testbed::wait_until("nobody reads the key", 60s, [&] { return key.take(); });
+    testbed::wait_until("the key is read again", 60s, [&] { return key.has_reader(); });
+    agent.process().signal(SIGTERM);
+    CHECK(agent.process().wait(longest_end) == 0);
+    CHECK(agent.process().errors().contains("it ends although something hangs: gRPC, for the files of api.tcp"));
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <iterator>
 #include <list>
@@ -13,6 +14,9 @@
 
 #include "api/raw_call.hpp"
 #include "api/running_server.hpp"
+#include "async/deadline_thread.hpp"
+#include "fixture/leased_file.hpp"
+#include "kube/certificates.hpp"
 
 namespace evictd::api::server_test {
 namespace {
@@ -233,6 +237,32 @@ TEST_CASE("a shutdown ends calls that the reactor never came to answer") {
 
   reactor.poll();  // what was posted before finds nobody
   CHECK(log.subscribers() == 0);
+}
+
+TEST_CASE("certificate files on a disk that hangs do not hold up the end of the server") {
+  const test::Authority authority;
+  const auto issued = authority.issue();
+  const TemporaryDirectory files;
+  std::ofstream{files / "server.pem"} << issued.certificate;
+  std::ofstream{files / "server.key"} << issued.key;
+  std::ofstream{files / "clients.pem"} << authority.certificate();
+  ServerOptions options;
+  options.tcp = TcpOptions{.address = {"127.0.0.1", "0"},
+                           .tls = {.certificate_file = files / "server.pem",
+                                   .key_file = files / "server.key",
+                                   .client_ca_file = files / "clients.pem",
+                                   .admins = {},
+                                   .readers = {}}};
+  RunningServer running{options};
+  fixture::LeasedFile key{files / "server.key"};
+  REQUIRE(eventually([&] { return key.take(); }));
+  REQUIRE(eventually([&] { return key.has_reader(); }));  // gRPC reads it again
+
+  auto ended = std::async(std::launch::async, [&] { running.reactor.run([&] { running.server->shutdown(); }); });
+  CHECK(ended.wait_for(15s) == std::future_status::ready);
+  key.release();
+  ended.wait();
+  CHECK(eventually([] { return async::left_behind().empty(); }));
 }
 
 }  // namespace
