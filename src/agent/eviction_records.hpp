@@ -48,7 +48,7 @@ class EvictionRecords {
   [[nodiscard]] evict::EvictionRecord end(std::string_view uid, core::Instant now);
   /// What the pod held on a disk is back, too, or is not waited for any more; its cgroup may still be there.
   void settled(const evict::EvictionRecord& record, core::Instant now);
-  /// A pod of ended_before() runs again.
+  /// A pod whose eviction has ended runs again.
   void returned(std::string_view uid);
 
   // What there is.

@@ -253,7 +253,8 @@ void PodTracker::find_returned(core::Instant asked) {
 void PodTracker::find_returned_unlisted() {
   const auto& evicted = parts_.evictions.evicted();
   for (const auto& unlisted : parts_.unlisted.pods())
-    if (const auto found = evicted.find(unlisted->pod->uid); found != evicted.end() && !found->second.returned)
+    if (const auto found = evicted.find(unlisted->pod->uid);
+        found != evicted.end() && found->second.ended && !found->second.returned)
       returned(*found->second.record.pod);
 }
 

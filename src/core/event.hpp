@@ -53,8 +53,8 @@ struct CleanupEnded {
 };
 
 /// An evicted pod whose cleanup has ended runs again: a list of the runtime's that was asked for after that end has it
-/// with a running container. From now on it is a pod like any other. To be told of no older list: that one may show the
-/// pod as it ran before.
+/// with a running container, or its cgroup has processes again before any list names it. From now on it is a pod like
+/// any other. To be told of no older list: that one may show the pod as it ran before.
 struct PodReturned {
   std::string uid;
 };
