@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <fstream>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -26,6 +27,28 @@ std::string holder(int file) {
   const auto size = ::pread(file, buffer.data(), buffer.size(), 0);
   const std::string_view text{buffer.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
   return core::printable(text.substr(0, text.find('\n')));
+}
+
+std::string first_line(const std::string& path) {
+  std::ifstream file{path};
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+/// Whether the holder, by what it wrote of itself, is dead: a thread of it that waits in the kernel, for a disk that
+/// hangs, keeps its files open, and nothing else of it runs. A pid of another namespace is not the holder's name here.
+bool was_killed(const std::string& holder) {
+  constexpr std::string_view before_pid = ", pid ";
+  const auto place = holder.find(before_pid);
+  if (place == std::string::npos) return false;
+  const auto pid = holder.substr(place + before_pid.size(), holder.find(',', place + 1) - place - before_pid.size());
+  if (pid.empty() || pid.find_first_not_of("0123456789") != std::string::npos) return false;
+  const auto stat = first_line(fmt::format("/proc/{}/stat", pid));
+  const auto dead = [&](char state) {
+    return stat.starts_with(fmt::format("{} ({}) {} ", pid, first_line("/proc/self/comm"), state));
+  };
+  return dead('Z') || dead('X');
 }
 
 /// flock(2) for as long as a holder may need that is just ending. False: errno says why.
@@ -66,6 +89,8 @@ NodeLock::Taken NodeLock::take(const std::filesystem::path& path, const std::str
   if (!lock_while_it_ends(lock.file_)) {
     if (errno != EWOULDBLOCK) return unusable(message(errno));
     auto who = holder(lock.file_);
+    if (was_killed(who))
+      return unusable(fmt::format("its holder was killed, and a thread of it still waits, as for a disk ({})", who));
     if (who.empty()) who = "it does not say which";
     return Held{
         {fmt::format("runtimeDirectory: another evictd guards this node ({}) and holds {}: stop it first, or give "

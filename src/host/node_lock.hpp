@@ -20,7 +20,8 @@ class NodeLock {
     Error error;
     std::string holder;  ///< "evictd 1.2.3, pid 812, since 2026-11-30T12:00:00Z"
   };
-  /// The file cannot be made or locked: a node can be guarded without.
+  /// The file cannot be made or locked, or its holder was killed and the kernel cannot let go of it, since a thread of
+  /// it waits for a disk that hangs: a node can be guarded without.
   struct Unusable {
     Error error;
   };

@@ -91,6 +91,32 @@ TEST_CASE("a lock that another process holds is refused with who that is, and fr
   CHECK(content(path).find('\n') == content(path).size() - 1);  // nothing is left of the longer line before
 }
 
+TEST_CASE("a holder that was killed, and of which something still waits, keeps nobody from guarding the node") {
+  const Tree tree;
+  const auto path = tree.path("lock");
+  std::array<int, 2> waits{};
+  REQUIRE(::pipe(waits.data()) == 0);
+  const auto holder = ::fork();
+  if (holder == 0) {
+    const auto taken = NodeLock::take(path, "7.8.9");
+    // In place of a thread that hangs: whoever shares the open file keeps the lock.
+    if (::fork() == 0) {
+      ::close(waits[1]);
+      char byte = 0;
+      ::_exit(static_cast<int>(::read(waits[0], &byte, 1)));
+    }
+    ::_exit(is_taken(taken) ? 0 : 1);
+  }
+  siginfo_t ended{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(holder), &ended, WEXITED | WNOWAIT) == 0);  // nobody takes its end
+  REQUIRE(ended.si_status == 0);
+  const auto taken = NodeLock::take(path, "1.2.3");
+  REQUIRE(std::holds_alternative<NodeLock::Unusable>(taken));
+  CHECK(std::get<NodeLock::Unusable>(taken).error.message.find("its holder was killed") != std::string::npos);
+  for (const auto end : waits) ::close(end);
+  ::waitpid(holder, nullptr, 0);
+}
+
 TEST_CASE("a lock is one for all in a process, too, and ends with its object") {
   const Tree tree{dir("run")};
   const auto path = tree.path("run/lock");
