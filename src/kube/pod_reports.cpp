@@ -47,15 +47,19 @@ bool PodReports::evicted(Eviction eviction, core::Instant now) {
   return true;
 }
 
-/// Controllers would replace a pod that runs, and what is under way is not sent again.
-void PodReports::returned(std::string_view uid) {
+/// Controllers would replace a pod that runs, and what is under way is not sent again. By a status that was written its
+/// kubelet learns of the eviction, which it has not noticed if it has started the pod again: that goes on, unless it
+/// had to wait.
+void PodReports::returned(std::string_view uid, core::Instant now) {
+  constexpr auto soon = std::chrono::seconds{5};
   const auto known = cases_.find(uid);
   if (known == cases_.end()) return;
   const auto& pod = known->second;
-  pod->given_up = true;
+  pod->given_up = pod->given_up || pod->writes == 0;
   std::erase_if(entries_, [&](const Entry& entry) {
-    const bool is_event = entry.step == Step::PodEvent;
-    if (entry.pod != pod || is_event) return false;
+    if (entry.pod != pod || entry.step == Step::PodEvent) return false;
+    const bool had_to_wait = pod->writes == 0 || entry.failures > 0 || now - entry.not_before > soon;
+    if (!had_to_wait && entry.step != Step::Deletion) return false;
     if (entry.step != Step::Check) ++counts_.gone;
     return true;
   });

@@ -51,8 +51,9 @@ class PodReports {
   /// False: the pod cannot be an API object, or nothing is to be reported. What waits of an earlier eviction of the
   /// same pod is told as this one.
   bool evicted(Eviction eviction, core::Instant now);
-  /// The pod runs again: what waits of its status and its deletion is not written any more. Its Event is.
-  void returned(std::string_view uid);
+  /// The pod runs again: it is not deleted any more, and what had to wait of its status, because the server was away or
+  /// forbade it, is not written. Its Event is, and so is a status that was written and that its kubelet writes over.
+  void returned(std::string_view uid, core::Instant now);
   /// What the API server's watch shows of a pod now. Of one that was not evicted lately, or is given up, it is nothing.
   /// True: there may be something to do at once.
   bool seen(std::string_view uid, std::string_view phase, std::string_view reason, core::Instant now);

@@ -49,12 +49,12 @@ class ReportQueue {
   /// reported about pods. A pod that is evicted again is reported again, by its uid.
   bool evicted(Eviction eviction, core::Instant now);
   /// See PodReports::returned.
-  void returned(std::string_view uid) { pods_.returned(uid); }
+  void returned(std::string_view uid, core::Instant now) { pods_.returned(uid, now); }
   /// See PodReports::seen.
   bool seen(std::string_view uid, std::string_view phase, std::string_view reason, core::Instant now) {
     return pods_.seen(uid, phase, reason, now);
   }
-  /// A threshold is met, and what can be done about it is done.
+  /// A pass has taken a threshold up, and has done what is to be done at once.
   void threshold_met(std::string_view resource, core::Instant now, WallTime time);
   /// The node's pressure conditions, after the transition period.
   void node_conditions(const core::NodeConditions& conditions, core::Instant now, WallTime time);

@@ -39,6 +39,12 @@ void Reporter::seen(std::string_view uid, std::string_view phase, std::string_vi
   if (queue_.seen(uid, phase, reason, now())) timer_.cancel();
 }
 
+/// What waited behind a status that is not written any more may be due.
+void Reporter::returned(std::string_view uid) {
+  queue_.returned(uid, now());
+  timer_.cancel();
+}
+
 void Reporter::threshold_met(std::string_view resource) {
   queue_.threshold_met(resource, now(), wall_now());
   timer_.cancel();

@@ -31,7 +31,7 @@ class Reporter {
 
   /// See ReportQueue for all six.
   void evicted(Eviction eviction);
-  void returned(std::string_view uid) { queue_.returned(uid); }
+  void returned(std::string_view uid);
   void seen(std::string_view uid, std::string_view phase, std::string_view reason);
   void threshold_met(std::string_view resource);
   void node_conditions(const core::NodeConditions& conditions);

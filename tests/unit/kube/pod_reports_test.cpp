@@ -123,11 +123,11 @@ void check_returned(ReportMode mode, Waited waited) {
   }
   if (waited == Waited::under_way) {
     CHECK(reports.next(1s) == "PATCH /api/v1/namespaces/default/pods/a/status");
-    reports.queue.returned("a-uid");
+    reports.queue.returned("a-uid", at(1s));
     reports.queue.postponed(false, at(2s));
   }
-  reports.queue.returned("a-uid");
-  reports.queue.returned("unknown");
+  reports.queue.returned("a-uid", at(30s));
+  reports.queue.returned("unknown", at(30s));
   CHECK(reports.queue.waiting() == (mode == ReportMode::Delete ? 4 : 3));
   CHECK(reports.queue.counts().gone == (mode == ReportMode::Delete ? 2 : 1));
   CHECK_FALSE(reports.queue.seen("a-uid", "Running", "", at(1h)));
@@ -147,6 +147,22 @@ void check_returned(ReportMode mode, Waited waited) {
 TEST_CASE("of a pod that runs again nothing but the Event is written any more, however late and in whichever mode") {
   for (const auto mode : {ReportMode::Status, ReportMode::Delete})
     for (const auto waited : {Waited::server_away, Waited::forbidden, Waited::under_way}) check_returned(mode, waited);
+}
+
+TEST_CASE("a pod that runs again before its object could be deleted is not deleted") {
+  Reports reports{{.report = ReportMode::Delete}};
+  ModelServer server;
+  server.pods["default/a"] = {.uid = "a-uid"};
+  reports.queue.evicted(eviction("a"), at(0s));
+  const auto status = reports.queue.next(at(0s));
+  REQUIRE(status.has_value());
+  reports.answer(server.handle(*status), 0s);
+  REQUIRE(server.pods.at("default/a").modifications == 1);
+  CHECK(reports.next(1s) == "DELETE /api/v1/namespaces/default/pods/a");
+  reports.queue.postponed(false, at(2s));  // the server is away
+  reports.queue.returned("a-uid", at(3s));
+  reports.send(server, 2h);
+  CHECK_FALSE(server.deleted.contains("a-uid"));
 }
 
 TEST_CASE("a pod that is gone needs no status") {

@@ -225,18 +225,24 @@ TEST_CASE("where no pod may be read one asks for all, and what could only be rea
   CHECK(server.pods.at("default/a").phase == "Failed");
 }
 
-TEST_CASE("a pod that runs again is not looked at any more") {
+TEST_CASE("a kubelet that has started the pod again, and says so, learns of the eviction by its status all the same") {
   Reported reports;
-  reports.queue.returned("a-uid");
-  CHECK_FALSE(reports.queue.due().has_value());
-  CHECK(reports.queue.counts().gone == 0);
+  reports.queue.returned("a-uid", at(0s));
   reports.server.overwrite("default/a");
-  CHECK_FALSE(reports.queue.seen("a-uid", "Running", "", at(1min)));
-  SUBCASE("until it is evicted again") {
-    reports.queue.evicted(eviction("a"), at(2min));
-    reports.send(reports.server, 2min);
-    CHECK(reports.says_evicted());
-    CHECK(reports.queue.due() == at(2min + 1s));
+  CHECK(reports.queue.due() == at(1s));
+  reports.send(reports.server, 1s);
+  CHECK(reports.says_evicted());
+  SUBCASE("but not once the server failed or was away meanwhile") {
+    const bool failed = true;
+    for (const bool at_fault : {failed, !failed}) {
+      CHECK(reports.next(2s) == read_a);
+      reports.queue.postponed(at_fault, at(2s));
+      reports.queue.returned("a-uid", at(at_fault ? 2s : 1min));
+      CHECK_FALSE(reports.queue.due().has_value());
+      CHECK(reports.queue.counts().gone == 0);
+      reports.server.overwrite("default/a");
+      CHECK(reports.queue.seen("a-uid", "Running", "", at(2s)));
+    }
   }
 }
 
