@@ -57,8 +57,11 @@ testbed::PodSpec holder() {
           .containers = {{.args = {"hold", "16Mi"}, .memory_request = 500 * mebi}}};
 }
 
+/// What it says of itself is not believed everywhere; what it is made with is the same.
 testbed::PodSpec asking(std::string name_space) {
   auto spec = pretender(std::move(name_space), {"hold", "16Mi"});
+  spec.qos = QosClass::Burstable;
+  spec.containers.at(0).memory_request = 500 * mebi;
   spec.annotations["evictd.io/pod-spec"] =
       R"({"priorityClassName": "system-node-critical", )"
       R"("containers": [{"name": "main", "resources": {"requests": {"memory": "500Mi"}}}]})";
