@@ -64,8 +64,13 @@ TEST_CASE(
   const auto calls = to_first_signal(traced.all());
   REQUIRE_FALSE(calls.empty());
   INFO(listed(calls));
-  CHECK(calls.size() <= 30);
   const auto made = [&](std::uint64_t number) { return std::ranges::count(calls, number, &TracedCall::number); };
+  // What another thread has done this moment, as it may on a busy machine, takes the loop one turn more: the word's own
+  // takes four of these.
+  const auto turns = made(SYS_epoll_wait) + made(SYS_clock_gettime) +
+                     std::ranges::count(calls, "anon_inode:[eventfd]", &TracedCall::file);
+  CHECK(std::ssize(calls) - turns <= 26);
+  CHECK(turns <= 10);
   CHECK(made(SYS_getdents64) == 0);
   // It is held before it is looked for once more in its cgroup, and signalled after that.
   const auto held = std::ranges::find(calls, std::uint64_t{SYS_pidfd_open}, &TracedCall::number);
