@@ -1,14 +1,13 @@
 #include "agent/kept_allocations.hpp"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 #include "admission/allocation/resource_allocator.hpp"
 #include "admission/device_edits.hpp"
 #include "async/run_until_either.hpp"
+#include "async/sleep.hpp"
 
 namespace asio = boost::asio;
 
@@ -41,8 +40,7 @@ struct KeptAllocations::Writes {
   /// Returns once this save was written, or a later one that contains it, or it has failed and no later one is under
   /// way. Where this is cancelled, the next wait throws.
   static asio::awaitable<void> wait_for(std::shared_ptr<Writes> self, std::uint64_t number) {
-    while (self->written < number && self->failed < self->begun)
-      co_await self->changed.async_wait(asio::as_tuple(asio::use_awaitable));
+    while (self->written < number && self->failed < self->begun) co_await async::wait(self->changed);
   }
 
   std::uint64_t begun = 0;

@@ -1,13 +1,12 @@
 #include "agent/local_storage.hpp"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "async/sleep.hpp"
 #include "core/local_storage.hpp"
 #include "wake/source.hpp"
 
@@ -43,7 +42,7 @@ asio::awaitable<void> LocalStorage::run() {
       timer_.expires_at(asio::steady_timer::time_point::max());  // until limits_changed()
     else
       timer_.expires_after(due(*limited)->empty() ? std::min(options_.longest_wait, parts_.disk.interval()) : 1s);
-    co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await async::wait(timer_);
   }
 }
 

@@ -3,14 +3,13 @@
 #include <evictd.pb.h>
 #include <fmt/format.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <utility>
 #include <variant>
 
 #include "agent/describe.hpp"
+#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "core/duration.hpp"
 #include "core/shutdown_plan.hpp"
@@ -122,7 +121,7 @@ asio::awaitable<void> NodeShutdown::list_pods() {
     if (said != pods.error().message) os::log_warning("node shutdown: {}", pods.error().message);
     said = pods.error().message;
     list_timer_.expires_after(pause);
-    co_await list_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await async::wait(list_timer_);
   }
 }
 

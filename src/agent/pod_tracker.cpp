@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cstddef>
 #include <set>
 #include <span>
@@ -14,6 +12,7 @@
 
 #include "agent/cluster_report.hpp"
 #include "async/next_turn.hpp"
+#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "async/turns.hpp"
 #include "core/event.hpp"
@@ -135,7 +134,7 @@ void PodTracker::due(core::Instant time) {
 }
 
 asio::awaitable<void> PodTracker::wait_until_due() {
-  while (!stopping_ && os::now() < due_) co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  while (!stopping_ && os::now() < due_) co_await async::wait(timer_);
 }
 
 core::Duration PodTracker::until_next_list() {

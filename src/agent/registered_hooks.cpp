@@ -4,9 +4,7 @@
 #include <google/protobuf/timestamp.pb.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "async/sleep.hpp"
 #include "core/printable.hpp"
 #include "os/now.hpp"
 
@@ -82,7 +81,7 @@ class RegisteredHooks::Question {
   }
   /// Until all have answered, or the time is over.
   asio::awaitable<void> wait() {
-    if (!open_.empty()) co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+    if (!open_.empty()) co_await async::wait(timer_);
   }
 
  private:

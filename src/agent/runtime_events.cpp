@@ -3,10 +3,9 @@
 #include <api.pb.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "async/turns.hpp"
 #include "os/log.hpp"
@@ -70,7 +69,7 @@ asio::awaitable<void> RuntimeEvents::listen_again_and_again(RuntimeEventListener
     next_try_.expires_after(std::exchange(delay_, std::min(delay_ * 2, longest_delay)));
     // Without a runtime, or one that offers it, the next that appears ends the wait.
     if (!is_offered_ || !runtime_.connected()) next_try_.expires_at(core::Instant::max());
-    co_await next_try_.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await async::wait(next_try_);
   }
 }
 
@@ -101,14 +100,14 @@ asio::awaitable<void> RuntimeEvents::hold_back() {
   }
   if (++read_ < most_in_window) co_return;
   next_try_.expires_after(reading_window);
-  co_await next_try_.async_wait(asio::as_tuple(asio::use_awaitable));
+  co_await async::wait(next_try_);
   read_ = 0;
 }
 
 /// What a runtime that refuses says at once. What happened before it listened, nobody told.
 asio::awaitable<void> RuntimeEvents::end_probation(RuntimeEventListener& listener) {
-  const auto [ended_before] = co_await probation_.async_wait(asio::as_tuple(asio::use_awaitable));
-  if (ended_before || heard_ || stopping_) co_return;
+  const bool is_over = co_await async::wait(probation_);
+  if (!is_over || heard_ || stopping_) co_return;
   hear();
   listener.runtime_spoke();
 }

@@ -1,10 +1,9 @@
 #include "agent/runtime_watch.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <utility>
 
+#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "core/duration.hpp"
 #include "cri/image_filesystem.hpp"
@@ -50,7 +49,7 @@ asio::awaitable<void> RuntimeWatch::watch_images() {
       if (!parts_.alarms.watches_images()) co_await find_image_filesystem();
     }
     timer_.expires_after(parts_.alarms.watches_images() ? core::Duration{5min} : core::Duration{10s});
-    co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await async::wait(timer_);
   }
 }
 

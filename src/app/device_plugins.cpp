@@ -1,15 +1,12 @@
 #include "app/device_plugins.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "async/deadline_thread.hpp"
+#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "devices/plugin_directory.hpp"
 #include "os/log.hpp"
@@ -62,15 +59,12 @@ DevicePlugins::DevicePlugins(const boost::asio::any_io_executor& reactor, device
 
 asio::awaitable<void> DevicePlugins::watch(std::weak_ptr<DevicePlugins*> self, node::KubeletLookout& kubelet,
                                            KubeletPauses pauses) {
-  const auto reactor = co_await asio::this_coro::executor;
-  asio::steady_timer pause{reactor};
   for (bool seen = false; !self.expired();) {
     const auto runs = co_await kubelet.kubelet_runs(os::now() + patience_with_processes);
     if (self.expired()) co_return;
     if (runs == true && seen) co_return (*self.lock())->leave_to_kubelet();
     seen = runs == true;
-    pause.expires_after(seen ? pauses.until_sure : pauses.between);
-    co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await async::sleep(seen ? pauses.until_sure : pauses.between);
   }
 }
 

@@ -1,13 +1,12 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "async/sleep.hpp"
 #include "core/duration.hpp"
 
 namespace evictd::async {
@@ -31,7 +30,7 @@ class Awaited {
 
   static boost::asio::awaitable<std::optional<T>> wait(std::shared_ptr<Awaited> self) {
     namespace asio = boost::asio;
-    if (!self->value_ && !self->abandoned_) co_await self->timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+    if (!self->value_ && !self->abandoned_) co_await async::wait(self->timer_);
     co_return std::move(self->value_);
   }
 

@@ -3,16 +3,15 @@
 #include <api.pb.h>
 #include <fmt/format.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 #include <utility>
 
 #include "async/offload.hpp"
+#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "async/thread_name.hpp"
 #include "core/duration.hpp"
@@ -205,7 +204,7 @@ asio::awaitable<void> Channel::look_after(std::shared_ptr<Channel> self) {
       co_await connection->until_lost();
       if (self->closed_) co_return;
     }
-    co_await self->next_look_.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await async::wait(self->next_look_);
   }
 }
 

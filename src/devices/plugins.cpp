@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <functional>
 #include <map>
 #include <optional>
@@ -16,6 +14,7 @@
 
 #include "async/deadline_thread.hpp"
 #include "async/offload.hpp"
+#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "core/rate_limit.hpp"
 #include "devices/allocate_answer.hpp"
@@ -205,7 +204,6 @@ void Plugins::Table::take_up(const std::shared_ptr<Plugin>& plugin, bool reconne
 }
 
 asio::awaitable<void> Plugins::Table::listen(std::shared_ptr<Table> self, std::shared_ptr<Plugin> plugin) {
-  asio::steady_timer pause{self->reactor_};
   for (;;) {
     const auto message = co_await Plugin::next_list(plugin);
     if (!message || !self->is_current(plugin)) break;
@@ -216,8 +214,7 @@ asio::awaitable<void> Plugins::Table::listen(std::shared_ptr<Table> self, std::s
       break;
     }
     self->told(plugin->resource(), *std::move(group));
-    pause.expires_after(pause_between_lists);
-    co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await async::sleep(pause_between_lists);
   }
   if (self->is_current(plugin) && !plugin->is_refused()) self->gone(plugin);
 }
@@ -227,8 +224,7 @@ asio::awaitable<void> Plugins::Table::listen(std::shared_ptr<Table> self, std::s
 asio::awaitable<void> Plugins::Table::connect_again(std::shared_ptr<Table> self, std::shared_ptr<Plugin> plugin) {
   co_await Plugin::until_lost(plugin);
   if (!plugin->is_refused()) co_return;  // listen() hears of it
-  asio::steady_timer pause{self->reactor_, pause_between_lists};
-  co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+  co_await async::sleep(pause_between_lists);
   if (!self->is_current(plugin)) co_return;
   const auto added = co_await add(self, plugin->registration(), plugin);
   if (!added) self->gone(plugin);

@@ -3,12 +3,11 @@
 #include <api.pb.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <utility>
 
 #include "async/run_until_either.hpp"
+#include "async/sleep.hpp"
 #include "async/wait_all.hpp"
 #include "core/grace_period.hpp"
 #include "core/printable.hpp"
@@ -103,8 +102,8 @@ asio::awaitable<void> ContainerStop::hook_is_over(const pods::RuntimeContainer& 
     ran = runs;
     const auto end = os::now();
     timer.expires_at(std::min(end_, end + std::max(pause, (end - begin) * share)));
-    const auto [cancelled] = co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
-    if (cancelled) co_return;
+    const bool is_time = co_await async::wait(timer);
+    if (!is_time) co_return;
   }
 }
 
@@ -113,14 +112,13 @@ asio::awaitable<void> ContainerStop::wait_for_turn(const StopTurn& turn) {
     return !given_up_ && os::now() < end_ &&
            !std::ranges::all_of(turn.after, [&](auto place) { return ended_[place]; });
   };
-  while (waits()) co_await changed_.async_wait(asio::as_tuple(asio::use_awaitable));
+  while (waits()) co_await async::wait(changed_);
 }
 
 asio::awaitable<void> ContainerStop::stop_container(std::string id, const Report& report) {
   constexpr auto pause = 250ms;
   const auto most = core::stop_time(options_.grace_period, os::now() - begin_);
   const auto until = os::now() + most;
-  asio::steady_timer timer{parts_.reactor};
   for (auto grace = most;; grace = std::max(until - os::now(), core::Duration::zero())) {
     const auto stopped =
         co_await parts_.runtime.stop_container(id, std::chrono::ceil<std::chrono::seconds>(grace),
@@ -132,8 +130,7 @@ asio::awaitable<void> ContainerStop::stop_container(std::string id, const Report
       report(stop_failure(stopped.error()));
       co_return;
     }
-    timer.expires_after(pause);
-    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await async::sleep(pause);
   }
 }
 

@@ -1,15 +1,14 @@
 #include "evict/emptied.hpp"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "async/sleep.hpp"
 #include "node/cgroup_processes.hpp"
 #include "os/kept_file.hpp"
 #include "os/now.hpp"
@@ -21,10 +20,6 @@ namespace evictd::evict {
 namespace {
 
 using os::now;
-
-asio::awaitable<void> sleep_until(asio::steady_timer& timer) {
-  co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
-}
 
 /// cgroup.events, read and waited for through one descriptor: the kernel tells each reader what is new since its own
 /// last reading.
@@ -48,7 +43,7 @@ class Population {
         if (!error) timer->cancel();
       });
     }
-    co_await sleep_until(*timer);
+    co_await async::wait(*timer);
     boost::system::error_code ignored;
     descriptor_.cancel(ignored);
   }
@@ -66,8 +61,8 @@ asio::awaitable<bool> told(Population& population, core::Instant deadline, core:
   co_return true;
 }
 
-asio::awaitable<bool> looked_for(asio::any_io_executor reactor, const node::PodCgroups& cgroups, const std::string& uid,
-                                 core::Instant deadline, core::Duration at_the_latest) {
+asio::awaitable<bool> looked_for(const node::PodCgroups& cgroups, const std::string& uid, core::Instant deadline,
+                                 core::Duration at_the_latest) {
   constexpr int share = 20;  // of the time goes into looking, at most: a look at very many processes takes 20 ms
   core::Duration pause = 5ms;
   for (;;) {
@@ -75,8 +70,7 @@ asio::awaitable<bool> looked_for(asio::any_io_executor reactor, const node::PodC
     if (counts_as_empty(cgroups.is_empty_or_gone(uid))) co_return true;
     const auto end = now();
     if (end >= deadline) co_return false;
-    asio::steady_timer timer{reactor, std::min(deadline, end + std::max(pause, (end - begin) * share))};
-    co_await sleep_until(timer);
+    co_await async::sleep(std::min(deadline, end + std::max(pause, (end - begin) * share)));
     pause = std::min(pause * 2, at_the_latest);
   }
 }
@@ -90,7 +84,7 @@ bool counts_as_empty(const os::FileResult<bool>& empty, bool without_cgroup) {
 asio::awaitable<bool> emptied(asio::any_io_executor reactor, const node::PodCgroups& cgroups, std::string uid,
                               core::Instant deadline, core::Duration at_the_latest) {
   auto events = cgroups.events(uid);
-  if (!events || !*events) co_return co_await looked_for(reactor, cgroups, uid, deadline, at_the_latest);
+  if (!events || !*events) co_return co_await looked_for(cgroups, uid, deadline, at_the_latest);
   Population population{reactor, **std::move(events)};
   co_return co_await told(population, deadline, at_the_latest);
 }

@@ -3,11 +3,9 @@
 #include <api.pb.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "async/wait_all.hpp"
 #include "core/grace_period.hpp"
@@ -79,8 +77,8 @@ Evictor::Evictor(asio::any_io_executor reactor, Parts parts, EvictorOptions opti
                .is_protected = parts_.is_protected,
                .ready = parts_.ready}},
       look_{reactor_, parts_.runtime},
-      cgroup_end_{reactor_,
-                  {.hierarchy = parts_.hierarchy, .pods_cgroup = parts_.pods_cgroup, .kubelet = parts_.kubelet}},
+      cgroup_end_{PodCgroupEnd::Parts{
+          .hierarchy = parts_.hierarchy, .pods_cgroup = parts_.pods_cgroup, .kubelet = parts_.kubelet}},
       volumes_end_{reactor_,
                    {.hierarchy = parts_.hierarchy,
                     .kubelet_root = parts_.kubelet_root,
@@ -206,7 +204,7 @@ asio::awaitable<void> Evictor::run(std::shared_ptr<Eviction> eviction) {
 }
 
 asio::awaitable<void> Evictor::stop(Eviction& eviction) {
-  if (eviction.killed) co_await sleep(options_.head_start);
+  if (eviction.killed) co_await async::sleep(options_.head_start);
   const auto let_go = [&eviction] {
     if (auto held = std::exchange(eviction.let_go, nullptr)) held();
   };
@@ -260,7 +258,7 @@ asio::awaitable<bool> Evictor::find_containers(Eviction& eviction) {
     // One that has ended meanwhile needs no time.
     if (eviction.containers->is_given_up() || containers_are_empty(eviction, false)) co_return true;
     if (now() + retry_pause >= end) co_return false;
-    co_await sleep(retry_pause);
+    co_await async::sleep(retry_pause);
   }
 }
 
@@ -298,7 +296,7 @@ asio::awaitable<Result<void>> Evictor::find_sandboxes(Eviction& eviction, core::
       if (!answer) co_return std::unexpected(answer.error());
       co_return Result<void>{};
     }
-    co_await sleep(retry_pause);
+    co_await async::sleep(retry_pause);
   }
 }
 
@@ -312,7 +310,7 @@ asio::awaitable<cri::Reply<void>> Evictor::stop_sandbox(std::string id, core::In
     const bool again = may_be_repeated(stopped.error().failure);
     if (again || !told) told = stopped.error();
     if (!again || now() + retry_pause >= until) co_return std::unexpected(*told);
-    co_await sleep(retry_pause);
+    co_await async::sleep(retry_pause);
   }
 }
 
@@ -390,11 +388,6 @@ asio::awaitable<void> Evictor::keep_killing(Eviction& eviction) {
     if (eviction.killed) static_cast<void>(co_await kill_directly(eviction));
     pause = std::min<core::Duration>(pause * 2, 1s);
   }
-}
-
-asio::awaitable<void> Evictor::sleep(core::Duration duration) {
-  asio::steady_timer timer{reactor_, duration};
-  co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
 }  // namespace evictd::evict

@@ -122,7 +122,6 @@ class Evictor final : public PodStopper {
   boost::asio::awaitable<std::string> wait_for_volumes(Eviction& eviction, core::Instant give_up);
   boost::asio::awaitable<std::string> wait_until_gone(Eviction& eviction, core::Instant give_up);
   boost::asio::awaitable<std::string> left_in_the_runtime(Eviction& eviction);
-  boost::asio::awaitable<void> sleep(core::Duration duration);
   [[nodiscard]] std::vector<Target> targets(Eviction& eviction) const;
   [[nodiscard]] os::FileResult<bool> look_at_containers(const Eviction& eviction) const;
   [[nodiscard]] bool containers_are_empty(const Eviction& eviction, bool without_cgroup) const;

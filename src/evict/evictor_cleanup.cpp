@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "async/sleep.hpp"
 #include "async/wait_all.hpp"
 #include "cri/reply.hpp"
 #include "evict/emptied.hpp"
@@ -48,7 +49,7 @@ asio::awaitable<void> Evictor::watch_memory(Eviction& eviction) {
   const auto begin = now();  // an eviction that was begun earlier has the same time once more
   while (now() - begin < eviction.grace_period + options_.cleanup_timeout) {
     const auto since = now() - begin;
-    co_await sleep(since < 300ms ? 1ms : since < 2s ? 2ms : 20ms);
+    co_await async::sleep(since < 300ms ? 1ms : since < 2s ? 2ms : 20ms);
     const auto usage = parts_.cgroups.usage(uid);
     if (!usage && !usage.error().is_gone()) continue;  // what cannot be read may still be held
     const auto held = usage.value_or(0);
@@ -59,7 +60,7 @@ asio::awaitable<void> Evictor::watch_memory(Eviction& eviction) {
     released.bytes = back;
     released.time = now();
     // The memory of a killed process may be back before the runtime has answered that it was killed.
-    while (!eviction.killed && !eviction.stopped) co_await sleep(1ms);
+    while (!eviction.killed && !eviction.stopped) co_await async::sleep(1ms);
     if (eviction.killed) eviction.report(released);
     co_return;
   }
@@ -104,7 +105,7 @@ asio::awaitable<std::string> Evictor::wait_for_volumes(Eviction& eviction, core:
   if (eviction.afterwards == Afterwards::keep) co_return std::string{};
   while (!eviction.without_processes) {
     if (now() >= give_up) co_return std::string{};
-    co_await sleep(20ms);
+    co_await async::sleep(20ms);
   }
   auto left = co_await volumes_end_.awaited(eviction.pod, give_up);
   co_return left;
@@ -124,7 +125,7 @@ asio::awaitable<std::string> Evictor::wait_until_gone(Eviction& eviction, core::
     if (empty) remaining = co_await left_in_the_runtime(eviction);
     if (remaining.empty()) eviction.without_processes = true;
     if (remaining.empty() || now() >= give_up) co_return remaining;
-    co_await sleep(pause);
+    co_await async::sleep(pause);
     pause = std::min(pause * 2, 250ms);
   }
 }

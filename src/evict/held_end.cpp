@@ -3,17 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <exception>
 #include <utility>
 #include <vector>
 
+#include "async/sleep.hpp"
 #include "core/idleness.hpp"
 #include "core/printable.hpp"
 #include "core/signal.hpp"
@@ -62,11 +61,6 @@ class Widening {
 Braked braked(const HeldEnd::Outcome& outcome, core::Duration given) {
   const auto brake = outcome.brake.value_or(node::Brake{});
   return {.limit = brake.limit, .usage = brake.usage, .given = given, .frozen = !outcome.brake};
-}
-
-asio::awaitable<void> pause_for(asio::any_io_executor reactor, core::Duration duration) {
-  asio::steady_timer timer{std::move(reactor), duration};
-  co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
 }  // namespace
@@ -183,7 +177,7 @@ asio::awaitable<Result<node::Brake>> HeldEnd::hold(const Shortage& shortage, Hol
       co_return fail("until it was held " + *too_little);
     }
     attempt->timer.expires_after(look_pause);
-    co_await attempt->timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await async::wait(attempt->timer);
   }
   co_return *std::move(attempt->held);
 }
@@ -271,7 +265,7 @@ asio::awaitable<void> HeldEnd::until_over(const Subject& subject, const Stopping
         co_return;
       }
     }
-    co_await pause_for(reactor_, look_pause);
+    co_await async::sleep(look_pause);
   }
 }
 

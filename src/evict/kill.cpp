@@ -9,10 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -24,6 +22,7 @@
 #include <memory>
 #include <utility>
 
+#include "async/sleep.hpp"
 #include "node/cgroup_processes.hpp"
 #include "os/directory.hpp"
 #include "os/kept_file.hpp"
@@ -385,7 +384,7 @@ asio::awaitable<Kill> Killer::kill_beside(std::vector<Target> targets) {
       waiting->done.cancel();
     });
   });
-  while (!waiting->kill) co_await waiting->done.async_wait(asio::as_tuple(asio::use_awaitable));
+  while (!waiting->kill) co_await async::wait(waiting->done);
   co_return std::move(*waiting->kill);
 }
 

@@ -1,14 +1,12 @@
 #include "evict/pod_cgroup_end.hpp"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <functional>
 #include <utility>
 
 #include "async/offload.hpp"
+#include "async/sleep.hpp"
 #include "evict/emptied.hpp"
 #include "evict/pod_cgroup_removal.hpp"
 #include "node/cgroup_processes.hpp"
@@ -20,8 +18,7 @@ using namespace std::chrono_literals;
 
 namespace evictd::evict {
 
-PodCgroupEnd::PodCgroupEnd(asio::any_io_executor reactor, Parts parts)
-    : reactor_{std::move(reactor)}, parts_{std::move(parts)} {}
+PodCgroupEnd::PodCgroupEnd(Parts parts) : parts_{std::move(parts)} {}
 
 asio::awaitable<std::string> PodCgroupEnd::awaited(pods::RuntimePodPtr pod, core::Instant give_up) {
   const std::string& cgroup = pod->cgroup;
@@ -35,8 +32,7 @@ asio::awaitable<std::string> PodCgroupEnd::awaited(pods::RuntimePodPtr pod, core
     if (!gone) os::log_warning("{}: its cgroup is left behind: {}", pod->pod->key(), gone.error().message);
     if (!gone || *gone) co_return std::string{};
     if (os::now() >= give_up) co_return std::string{"the pod's cgroup"};
-    asio::steady_timer timer{reactor_, pause};
-    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await async::sleep(pause);
     pause = std::min<core::Duration>(pause * 2, rarest_look);
   }
 }

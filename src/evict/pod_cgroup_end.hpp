@@ -1,5 +1,4 @@
 #pragma once
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <string>
 
@@ -24,7 +23,7 @@ class PodCgroupEnd {
     node::KubeletLookout& kubelet;
   };
 
-  PodCgroupEnd(boost::asio::any_io_executor reactor, Parts parts);
+  explicit PodCgroupEnd(Parts parts);
 
   /// Waits for the end of this pod's cgroup. The pod is gone but for that. What is still there when the time is over,
   /// for people: "the pod's cgroup"; empty: it is removed, or nobody is going to, or somebody has started the pod again
@@ -35,7 +34,6 @@ class PodCgroupEnd {
  private:
   boost::asio::awaitable<os::FileResult<bool>> is_over(std::string cgroup, bool remove, core::Instant give_up);
 
-  boost::asio::any_io_executor reactor_;
   Parts parts_;
   async::DeadlineThread remover_{"removing a pod's cgroup"};
 };

@@ -1,13 +1,11 @@
 #include "evict/pod_volumes_end.hpp"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cstddef>
 #include <utility>
 
 #include "async/offload.hpp"
+#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "core/printable.hpp"
 #include "evict/pod_volumes.hpp"
@@ -93,8 +91,7 @@ asio::awaitable<bool> PodVolumesEnd::take_turn(core::Instant give_up) {
   constexpr auto pause = 20ms;
   while (busy_->exchange(true)) {
     if (os::now() >= give_up) co_return false;
-    asio::steady_timer timer{reactor_, pause};
-    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await async::sleep(pause);
   }
   co_return true;
 }

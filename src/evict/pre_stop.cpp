@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <exception>
 #include <utility>
 #include <variant>
 
+#include "async/sleep.hpp"
 #include "cri/reply.hpp"
 #include "kube/http_hook.hpp"
 #include "os/now.hpp"
@@ -52,12 +50,6 @@ asio::awaitable<Result<void>> run_get(asio::any_io_executor reactor, cri::Client
   co_return Result<void>{};
 }
 
-asio::awaitable<Result<void>> run_sleep(asio::any_io_executor reactor, core::SleepHook hook, core::Instant end) {
-  asio::steady_timer timer{std::move(reactor), std::min(end, os::now() + hook.time)};
-  co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
-  co_return Result<void>{};
-}
-
 }  // namespace
 
 asio::awaitable<Result<void>> run_pre_stop(asio::any_io_executor reactor, cri::Client& runtime, core::PreStop hook,
@@ -68,7 +60,8 @@ asio::awaitable<Result<void>> run_pre_stop(asio::any_io_executor reactor, cri::C
       co_return co_await run_command(runtime, *command, place, end);
     if (const auto* get = std::get_if<core::HttpGetHook>(&hook))
       co_return co_await run_get(reactor, runtime, *get, place, end);
-    co_return co_await run_sleep(reactor, std::get<core::SleepHook>(hook), end);
+    co_await async::sleep(std::min(end, os::now() + std::get<core::SleepHook>(hook).time));
+    co_return Result<void>{};
   } catch (const std::exception& error) {
     thrown = error.what();
   }

@@ -2,10 +2,9 @@
 
 #include <api.pb.h>
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "cri/reply.hpp"
 #include "os/now.hpp"
@@ -40,16 +39,13 @@ asio::awaitable<RuntimeLook::Answer> RuntimeLook::since(core::Instant since) {
   while (answered_ < since) {
     if (!std::exchange(looking_, true)) async::spawn(reactor_, look(), "looking at the runtime");
     // It has ended already where no runtime is there: the connection is refused at once.
-    if (looking_) co_await ended_.async_wait(asio::as_tuple(asio::use_awaitable));
+    if (looking_) co_await async::wait(ended_);
   }
   co_return answer_;
 }
 
 asio::awaitable<void> RuntimeLook::look() {
-  if (const auto next = begun_ + interval; now() < next) {
-    asio::steady_timer pause{reactor_, next};
-    co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
-  }
+  if (const auto next = begun_ + interval; now() < next) co_await async::sleep(next);
   begun_ = now();
   answer_ = co_await ask();
   answered_ = begun_;

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -17,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "host/login1.hpp"
 #include "os/atomic_file.hpp"
@@ -260,7 +259,7 @@ asio::awaitable<void> Logind::ask_for_lock() {
 
 asio::awaitable<void> Logind::sleep(core::Duration duration) {
   timer_.expires_after(duration);
-  co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  co_await async::wait(timer_);
 }
 
 LogindStatus Logind::status() const {

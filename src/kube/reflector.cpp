@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "async/offload.hpp"
+#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "kube/client.hpp"
 #include "kube/message.hpp"
@@ -78,7 +79,7 @@ struct Reflector::Impl {
   static asio::awaitable<void> sleep(Self self, core::Duration duration) {
     if (self->stopped) co_return;
     self->timer.expires_after(duration);
-    co_await self->timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await async::wait(self->timer);
   }
 
   static asio::awaitable<void> run(Self self) {

@@ -1,10 +1,9 @@
 #include "kube/reporter.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <utility>
 
+#include "async/sleep.hpp"
 #include "core/duration.hpp"
 #include "core/pressure.hpp"
 #include "core/signal.hpp"
@@ -25,11 +24,8 @@ WallTime wall_now() { return std::chrono::system_clock::now(); }
 
 }  // namespace
 
-Reporter::Reporter(asio::any_io_executor reactor, ReportOptions options, Send send, Tell tell, Random random)
-    : reactor_{reactor},
-      queue_{std::move(options), std::move(random), std::move(tell)},
-      send_{std::move(send)},
-      timer_{reactor} {}
+Reporter::Reporter(const asio::any_io_executor& reactor, ReportOptions options, Send send, Tell tell, Random random)
+    : queue_{std::move(options), std::move(random), std::move(tell)}, send_{std::move(send)}, timer_{reactor} {}
 
 void Reporter::evicted(Eviction eviction) {
   if (queue_.evicted(std::move(eviction), now())) timer_.cancel();
@@ -71,17 +67,13 @@ asio::awaitable<void> Reporter::run() {
     }
     // A report that is queued cancels the wait.
     timer_.expires_at(queue_.due().value_or(now() + 1h));
-    co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await async::wait(timer_);
   }
 }
 
 asio::awaitable<void> Reporter::drain(core::Duration patience) {
   const auto give_up = now() + patience;
-  asio::steady_timer timer{reactor_};
-  while (queue_.waiting() > 0 && now() < give_up) {
-    timer.expires_after(20ms);
-    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
-  }
+  while (queue_.waiting() > 0 && now() < give_up) co_await async::sleep(20ms);
 }
 
 }  // namespace evictd::kube

@@ -24,7 +24,7 @@ using Send = std::function<boost::asio::awaitable<Result<Response>>(Request)>;
 /// reactor.
 class Reporter {
  public:
-  Reporter(boost::asio::any_io_executor reactor, ReportOptions options, Send send, Tell tell,
+  Reporter(const boost::asio::any_io_executor& reactor, ReportOptions options, Send send, Tell tell,
            Random random = any_random());
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;
@@ -46,7 +46,6 @@ class Reporter {
   [[nodiscard]] ReportStatus status() const { return queue_.status(); }
 
  private:
-  boost::asio::any_io_executor reactor_;
   ReportQueue queue_;
   Send send_;
   boost::asio::steady_timer timer_;

@@ -11,7 +11,6 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/stream.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <chrono>
@@ -20,6 +19,7 @@
 #include <utility>
 
 #include "async/awaited.hpp"
+#include "async/sleep.hpp"
 
 namespace asio = boost::asio;
 
@@ -101,8 +101,7 @@ class Dial {
     auto lookup = begin_lookup();
     // Those that are under way already end, if only because the system's resolver gives up.
     while (!lookup && !stopped_ && std::chrono::steady_clock::now() + pause < end) {
-      asio::steady_timer timer{reactor_, pause};
-      co_await timer.async_wait(token);
+      co_await async::sleep(pause);
       lookup = begin_lookup();
     }
     if (!lookup) co_return std::unexpected(lookup.error());

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <chrono>
 #include <utility>
 
 #include "async/side_thread.hpp"
+#include "async/sleep.hpp"
 
 namespace asio = boost::asio;
 
@@ -162,7 +161,7 @@ asio::awaitable<void> NodeDisk::read_now() {
   const auto since = core::Instant::clock::now();
   nodefs_->reader().ask(since);
   if (imagefs_) imagefs_->reader().ask(since);
-  while (!is_settled(since)) co_await changed_.async_wait(asio::as_tuple(asio::use_awaitable));
+  while (!is_settled(since)) co_await async::wait(changed_);
 }
 
 void NodeDisk::look(Signal signal, std::move_only_function<void()> then) {

@@ -1,9 +1,7 @@
 #include "node/pod_disk.hpp"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <cstddef>
 #include <deque>
@@ -15,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "async/sleep.hpp"
 #include "node/disk_usage.hpp"
 #include "os/log.hpp"
 #include "os/now.hpp"
@@ -318,7 +317,7 @@ asio::awaitable<void> PodDisk::measure(std::vector<PodName> given) {
   bool is_over = false;
   const auto wait_for = [&](WalkPtr walk) -> asio::awaitable<void> {
     while (walk && !walk->told && !is_over) {
-      co_await state->slice_over.async_wait(asio::as_tuple(asio::use_awaitable));
+      co_await async::wait(state->slice_over);
       is_over = now() >= end;  // nothing more is known of any walk before its slice is over
     }
   };

@@ -1,8 +1,6 @@
 #include "pods/kubelet_source.hpp"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <functional>
 #include <iterator>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "async/offload.hpp"
+#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "core/pod.hpp"
 #include "kube/client.hpp"
@@ -79,7 +78,7 @@ asio::awaitable<void> KubeletSource::run() {
     }
     while (running_ && now() < next_) {
       timer_.expires_at(next_);
-      co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+      co_await async::wait(timer_);
       if (alive.expired()) co_return;
     }
   }

@@ -5,7 +5,6 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "async/run_until_either.hpp"
+#include "async/sleep.hpp"
 #include "core/error.hpp"
 #include "core/printable.hpp"
 #include "evict/kill_hooks.hpp"
@@ -73,12 +73,6 @@ asio::awaitable<void> talk_to_hook(std::shared_ptr<HookTalk> talk) {
   talk->outcome = std::move(outcome);
 }
 
-asio::awaitable<void> wait_until(core::Instant until) {
-  const auto reactor = co_await asio::this_coro::executor;
-  asio::steady_timer timer{reactor, until};
-  co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
-}
-
 }  // namespace
 
 asio::awaitable<std::string> notify_hook(os::FileDescriptor connection, std::string cgroup, core::Instant until) {
@@ -89,7 +83,7 @@ asio::awaitable<std::string> notify_hook(os::FileDescriptor connection, std::str
   talk->socket.assign(asio::local::stream_protocol{}, connection.get(), error);
   if (error) co_return core::printable(error.message());
   connection.release();
-  const bool is_in_time = co_await async::run_until_either(talk_to_hook(talk), wait_until(until));
+  const bool is_in_time = co_await async::run_until_either(talk_to_hook(talk), async::sleep(until));
   talk->socket.close(error);
   co_return is_in_time ? talk->outcome : evict::outcome_late;
 }

@@ -1,16 +1,14 @@
 #include "rpc/call.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <utility>
+
+#include "async/sleep.hpp"
 
 namespace asio = boost::asio;
 
 namespace evictd::rpc {
 namespace {
-
-constexpr auto wait = asio::as_tuple(asio::use_awaitable);
 
 /// The server has the same deadline, and ends what it does in words of its own (containerd: an unknown error, "context
 /// deadline exceeded"): on a busy node chance has it whose end is heard first.
@@ -38,7 +36,7 @@ asio::awaitable<Answer> call(std::shared_ptr<Connection> connection, std::string
   auto& news = exchange->news;
   news.expires_after(deadline);
   connection->send(path, message, deadline, exchange);
-  if (!exchange->ended) co_await news.async_wait(wait);
+  if (!exchange->ended) co_await async::wait(news);
   // It may have come together with the deadline.
   if (!exchange->ended) connection->read();
   if (!exchange->ended) connection->cancel(exchange);
@@ -57,7 +55,7 @@ asio::awaitable<std::optional<std::string>> next_message(std::shared_ptr<Connect
                                                          std::shared_ptr<Exchange> stream) {
   auto& messages = stream->reader.messages;
   while (messages.empty() && !stream->ended) {
-    co_await stream->news.async_wait(wait);
+    co_await async::wait(stream->news);
     if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
       connection->cancel(stream);
   }

@@ -6,15 +6,14 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <cstring>
 #include <new>
 #include <utility>
 
+#include "async/sleep.hpp"
 #include "os/unix_address.hpp"
 
 namespace asio = boost::asio;
@@ -183,7 +182,7 @@ Connection::Connection(Private, const asio::any_io_executor& reactor, os::FileDe
 Connection::~Connection() = default;
 
 asio::awaitable<void> Connection::until_lost() {
-  if (is_open()) co_await loss_.async_wait(asio::as_tuple(asio::use_awaitable));
+  if (is_open()) co_await async::wait(loss_);
 }
 
 void Connection::send(std::string_view path, std::string_view message, std::chrono::milliseconds deadline,

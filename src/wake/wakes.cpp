@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <utility>
+
+#include "async/sleep.hpp"
 
 namespace asio = boost::asio;
 
@@ -20,7 +20,7 @@ void Wakes::notify(Reason reason) {
 }
 
 asio::awaitable<Wake> Wakes::next() {
-  while (pending_.empty()) co_await pending_signal_.async_wait(asio::as_tuple(asio::use_awaitable));
+  while (pending_.empty()) co_await async::wait(pending_signal_);
   Wake wake{.time = std::ranges::min(pending_, {}, &Reason::time).time, .reasons = std::move(pending_)};
   pending_.clear();
   co_return wake;

@@ -3,9 +3,7 @@
 #include <evictd.pb.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "async/offload.hpp"
+#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "events/event_log.hpp"
 #include "events/status_source.hpp"
@@ -46,7 +45,7 @@ class EventFeed::Watcher final : public Messages {
   ~Watcher() override;
 
   asio::awaitable<MessagePtr> next() override {
-    while (queue_.empty() && !over_) co_await change_.async_wait(asio::as_tuple(asio::use_awaitable));
+    while (queue_.empty() && !over_) co_await async::wait(change_);
     if (over_) co_return nullptr;
     auto message = std::move(queue_.front());
     queue_.pop_front();

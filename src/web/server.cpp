@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "web/client_failure.hpp"
 #include "web/session.hpp"
@@ -69,7 +70,7 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
       if (!self->acceptor.is_open()) co_return;
       if (error) {
         self->pause.expires_after(after_failed_accept);
-        co_await self->pause.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await async::wait(self->pause);
         continue;
       }
       self->sessions->make_room(self->options.connections);

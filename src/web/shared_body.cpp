@@ -1,14 +1,14 @@
 #include "web/shared_body.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include "async/sleep.hpp"
 
 namespace asio = boost::asio;
 
@@ -42,7 +42,7 @@ class Making {
 
 asio::awaitable<std::string> make_or_wait(std::shared_ptr<SharedBody> body) {
   if (const auto coming = body->coming) {
-    co_await coming->over.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await async::wait(coming->over);
     if (!coming->text) throw std::runtime_error("a text that others waited for could not be made");
     co_return *coming->text;
   }

@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "os/log.hpp"
 #include "rpc/server/open_socket.hpp"
@@ -122,7 +123,7 @@ asio::awaitable<void> OpenListener::accept() {
     // No descriptor is left for the next one, which would wake us again and again.
     while (!handshakes_.empty()) turn_away(handshakes_.front());
     rest_.expires_after(100ms);
-    co_await rest_.async_wait(nothrow);
+    co_await async::wait(rest_);
   }
 }
 
@@ -180,7 +181,7 @@ asio::awaitable<void> OpenListener::await_greeting(HandshakePtr handshake) {
     }
     // The socket stays readable with a half of the greeting in it: there is nothing to wait for but time.
     handshake->pause.expires_after(20ms);
-    co_await handshake->pause.async_wait(nothrow);
+    co_await async::wait(handshake->pause);
     if (!handshake->connection.is_open()) co_return;
   }
 }

@@ -80,7 +80,7 @@ struct Scene {
   node::CgroupHierarchy hierarchy = fixture::value_of(node::CgroupHierarchy::detect(tree.path()));
   asio::io_context reactor{1};
   std::optional<std::string> left;
-  PodCgroupEnd end{reactor.get_executor(), {.hierarchy = hierarchy, .pods_cgroup = "/kubepods", .kubelet = lookout}};
+  PodCgroupEnd end{PodCgroupEnd::Parts{.hierarchy = hierarchy, .pods_cgroup = "/kubepods", .kubelet = lookout}};
 };
 
 }  // namespace
