@@ -1,17 +1,16 @@
 #include "agent/registered_hooks.hpp"
 
 #include <fmt/format.h>
-#include <google/protobuf/timestamp.pb.h>
 
 #include <algorithm>
 #include <boost/asio/steady_timer.hpp>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "agent/describe.hpp"
 #include "async/sleep.hpp"
 #include "core/printable.hpp"
 #include "os/now.hpp"
@@ -29,17 +28,6 @@ std::string bounded_text(std::string_view text) {
   return std::string(core::beginning(core::printable(text.substr(0, longest_text)), longest_text));
 }
 
-google::protobuf::Timestamp by_wall_clock(core::Instant time) {
-  const auto wall = std::chrono::system_clock::now() +
-                    std::chrono::duration_cast<std::chrono::system_clock::duration>(time - os::now());
-  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(wall.time_since_epoch()).count();
-  constexpr std::int64_t in_second = 1'000'000'000;
-  google::protobuf::Timestamp stamp;
-  stamp.set_seconds(nanoseconds / in_second);
-  stamp.set_nanos(static_cast<std::int32_t>(nanoseconds % in_second));
-  return stamp;
-}
-
 std::shared_ptr<const v1::PreKillIntent> intent_message(const evict::KillIntent& intent) {
   auto message = std::make_shared<v1::PreKillIntent>();
   message->set_eviction_id(intent.id);
@@ -48,7 +36,7 @@ std::shared_ptr<const v1::PreKillIntent> intent_message(const evict::KillIntent&
   message->mutable_pod()->set_name(bounded_text(pod.name));
   message->mutable_pod()->set_uid(bounded_text(pod.uid));
   message->set_message(bounded_text(intent.message));
-  *message->mutable_deadline() = by_wall_clock(intent.until);
+  *message->mutable_deadline() = wall_time(intent.until);
   message->set_deadline_monotonic_ns(intent.until.time_since_epoch().count());
   // As it is, or not at all: something like it may be another one's.
   if (const auto& cgroup = intent.cgroup; core::printable(cgroup) == cgroup) message->set_cgroup(cgroup);
