@@ -11,7 +11,6 @@
 #include "async/wait_all.hpp"
 #include "core/grace_period.hpp"
 #include "core/printable.hpp"
-#include "cri/reply.hpp"
 #include "evict/emptied.hpp"
 #include "evict/pre_stop.hpp"
 #include "node/cgroup_processes.hpp"
@@ -22,14 +21,11 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
 namespace evictd::evict {
-namespace {
 
-Progress stop_failure(cri::CallError error) {
-  if (error.failure == cri::Failure::DeadlineExceeded) return CallDelayed{"StopContainer", std::move(error.error)};
-  return CallFailed{"StopContainer", std::move(error.error)};
+Progress without_answer(std::string call, cri::CallError error) {
+  if (error.failure == cri::Failure::DeadlineExceeded) return CallDelayed{std::move(call), std::move(error.error)};
+  return CallFailed{std::move(call), std::move(error.error)};
 }
-
-}  // namespace
 
 ContainerStop::ContainerStop(const Parts& parts, pods::RuntimePodPtr pod, Options options)
     : parts_{parts},
@@ -127,7 +123,7 @@ asio::awaitable<void> ContainerStop::stop_container(std::string id, const Report
     // A runtime that restarts meanwhile takes nothing from the time that the pod was given.
     if (stopped.error().failure != cri::Failure::Unavailable || os::now() + pause >= until) {
       failed_ = true;
-      report(stop_failure(stopped.error()));
+      report(without_answer("StopContainer", stopped.error()));
       co_return;
     }
     co_await async::sleep(pause);

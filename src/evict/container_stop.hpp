@@ -8,12 +8,16 @@
 
 #include "core/duration.hpp"
 #include "cri/client.hpp"
+#include "cri/reply.hpp"
 #include "evict/progress.hpp"
 #include "evict/stop_order.hpp"
 #include "node/cgroup.hpp"
 #include "pods/runtime_pod.hpp"
 
 namespace evictd::evict {
+
+/// What is reported of a call to the runtime that gave this error: one that is late may still be carried out.
+[[nodiscard]] Progress without_answer(std::string call, cri::CallError error);
 
 /// Has the runtime stop the containers of one pod, and spends the time that the pod is given as a kubelet 1.36 does
 /// (killContainer): the hooks of all containers at once, for no longer than the grace period; then each one's turn

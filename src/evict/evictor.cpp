@@ -48,11 +48,6 @@ pods::RuntimePodPtr with_containers(pods::RuntimePod pod, const std::vector<std:
 
 constexpr core::Duration retry_pause = 100ms;  // between calls that the runtime refuses, or does not take
 
-Progress without_answer(std::string call, cri::CallError error) {
-  if (error.failure == cri::Failure::DeadlineExceeded) return CallDelayed{std::move(call), std::move(error.error)};
-  return CallFailed{std::move(call), std::move(error.error)};
-}
-
 /// A call that the runtime takes and does not answer is not made again: it may still be carried out.
 bool may_be_repeated(cri::Failure failure) {
   return failure == cri::Failure::Unavailable || failure == cri::Failure::Refused;
