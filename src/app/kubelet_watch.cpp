@@ -1,13 +1,11 @@
 #include "app/kubelet_watch.hpp"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "os/now.hpp"
+#include "os/pidfd.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -44,9 +42,9 @@ bool KubeletWatch::may_come_back(core::Instant now) const {
 }
 
 void KubeletWatch::watch(std::int64_t pid) {
-  const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
-  if (pidfd < 0) return pid_.reset();  // it has ended since
-  process_.emplace(timer_.get_executor(), pidfd);
+  auto pidfd = os::open_pidfd(static_cast<pid_t>(pid));
+  if (!pidfd) return pid_.reset();  // it has ended since
+  process_.emplace(timer_.get_executor(), pidfd.release());
   const std::weak_ptr alive{alive_};
   process_->async_wait(asio::posix::stream_descriptor::wait_read, [this, alive](boost::system::error_code error) {
     if (error || alive.expired()) return;

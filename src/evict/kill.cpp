@@ -27,6 +27,7 @@
 #include "os/directory.hpp"
 #include "os/kept_file.hpp"
 #include "os/now.hpp"
+#include "os/pidfd.hpp"
 #include "pods/cgroup_name.hpp"
 
 namespace asio = boost::asio;
@@ -37,7 +38,6 @@ namespace {
 using Pids = std::vector<pid_t>;  // in rising order
 
 // glibc 2.36 knows these calls only with _GNU_SOURCE headers that clash with <csignal>; the numbers are the kernel's.
-int pidfd_open(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
 int pidfd_send_signal(int pidfd, int signal) {
   return static_cast<int>(syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));
 }
@@ -255,7 +255,7 @@ class Killing {
     std::vector<Signalled> held;
     held.reserve(pids.size());
     for (const auto pid : pids) {
-      if (os::FileDescriptor pidfd{pidfd_open(pid)}) {
+      if (auto pidfd = os::open_pidfd(pid)) {
         held.push_back({pid, std::move(pidfd)});
       } else if (errno == EMFILE || errno == ENFILE) {
         used_up = true;

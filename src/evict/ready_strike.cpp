@@ -1,8 +1,6 @@
 #include "evict/ready_strike.hpp"
 
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,8 +9,8 @@
 #include "evict/sandbox_cgroup.hpp"
 #include "node/cgroup_processes.hpp"
 #include "node/memory_cgroup.hpp"
-#include "os/file_descriptor.hpp"
 #include "os/file_error.hpp"
+#include "os/pidfd.hpp"
 
 namespace evictd::evict {
 namespace {
@@ -135,7 +133,7 @@ void ReadyStrike::rehearse(const pods::RuntimePod& pod) {
   if (auto container = take(cgroup)) {
     for (const auto pid : container->list().value_or(std::vector<pid_t>{})) {
       if (!container->knows(pid)) continue;
-      const os::FileDescriptor held{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+      const auto held = os::open_pidfd(pid);
       static_cast<void>(container->is_unprotected(pid));
     }
     static_cast<void>(container->list());

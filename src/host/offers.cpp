@@ -18,6 +18,7 @@
 
 #include "host/login1.hpp"
 #include "os/file_error.hpp"
+#include "os/pidfd.hpp"
 
 namespace evictd::host {
 namespace {
@@ -49,9 +50,8 @@ Offer pressure_stall_information() {
 }
 
 Offer pidfd() {
-  const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
-  if (descriptor >= 0) close(descriptor);
-  return offer("pidfd", descriptor >= 0, descriptor >= 0 ? "pidfd_open(2)" : os::reason(errno),
+  const bool available{os::open_pidfd(getpid())};
+  return offer("pidfd", available, available ? "pidfd_open(2)" : os::reason(errno),
                "processes are not signalled directly, since a reused pid could hit a stranger; CRI alone stops pods");
 }
 
