@@ -44,8 +44,6 @@ int pidfd_send_signal(int pidfd, int signal) {
 
 using os::now;
 
-bool are_short(const os::FileError& descriptors) { return descriptors.code == EMFILE || descriptors.code == ENFILE; }
-
 bool contains(const Pids& pids, pid_t pid) { return std::ranges::binary_search(pids, pid); }
 
 /// How many processes are held at once. The rest of the descriptors is for the files that are read meanwhile, and for
@@ -131,7 +129,7 @@ class Killing {
     node::WalkLimit left{.processes = most + std::min(known_.size(), room), .cgroups = cgroups_left_};
     const auto read = [&] { return node::processes_within(left, hierarchy_, target.cgroup, target.left_out); };
     auto pids = read();
-    if (!pids && are_short(pids.error()) && keep_none()) pids = read();
+    if (!pids && pids.error().is_out_of_descriptors() && keep_none()) pids = read();
     cgroups_left_ = left.cgroups;
     if (pids) {
       if (!*pids) kill_.too_many = true;
@@ -154,7 +152,8 @@ class Killing {
     if (container)
       if (auto listed = container->list()) return *std::move(listed);
     auto pids = node::first_processes(hierarchy_, target.first);
-    if (!pids && are_short(pids.error()) && keep_none()) pids = node::first_processes(hierarchy_, target.first);
+    if (!pids && pids.error().is_out_of_descriptors() && keep_none())
+      pids = node::first_processes(hierarchy_, target.first);
     if (pids) return *std::move(pids);
     fail_with(pids.error());
     return {};

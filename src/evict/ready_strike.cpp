@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include "evict/sandbox_cgroup.hpp"
@@ -17,8 +16,6 @@ namespace {
 
 /// A pod with more containers has none of them asked for what it holds: that may take some calls each.
 constexpr std::size_t most_compared = 32;
-
-bool are_used_up(const os::FileError& error) { return error.code == EMFILE || error.code == ENFILE; }
 
 std::size_t descriptors_of_own() {
   rlimit files{};
@@ -85,7 +82,7 @@ bool ReadyStrike::keep(const std::vector<std::string>& containers, core::Instant
     if (containers_.contains(cgroup)) continue;
     if (!has_room_for(2 + most_processes)) return true;
     auto container = open(cgroup);
-    if (!container && are_used_up(container.error())) return false;
+    if (!container && container.error().is_out_of_descriptors()) return false;
     if (container) containers_.emplace(cgroup, Kept{*std::move(container), now});
   }
   return true;
@@ -98,7 +95,7 @@ bool ReadyStrike::keep_sandboxes(const std::vector<std::string>& sandboxes) {
     if (sandboxes_.contains(cgroup)) continue;
     if (!has_room_for(1)) return true;
     auto file = node::memory_usage_file(parts_.hierarchy, cgroup);
-    if (!file && are_used_up(file.error())) return false;
+    if (!file && file.error().is_out_of_descriptors()) return false;
     if (file) sandboxes_.emplace(cgroup, *std::move(file));
   }
   return true;
@@ -112,7 +109,7 @@ os::FileResult<ReadyContainer> ReadyStrike::open(std::string_view cgroup) const 
     container.unread_.push_back(*std::move(file));
   }
   const auto tasks = node::task_count(parts_.hierarchy, cgroup);
-  if (!tasks && are_used_up(tasks.error())) return std::unexpected(tasks.error());
+  if (!tasks && tasks.error().is_out_of_descriptors()) return std::unexpected(tasks.error());
   if (!tasks || *tasks > most_tasks) return container;
   const auto pids = node::first_processes(parts_.hierarchy, cgroup);
   if (!pids) return std::unexpected(pids.error());

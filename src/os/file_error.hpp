@@ -16,6 +16,8 @@ struct FileError : Error {
   /// There is no such file, or the cgroup it belonged to was removed while it was open (the kernel answers ENODEV from
   /// then on).
   [[nodiscard]] bool is_gone() const { return code == ENOENT || code == ENODEV; }
+  /// No descriptor is left, of the process or of the machine: it may be done once some are closed.
+  [[nodiscard]] bool is_out_of_descriptors() const { return code == EMFILE || code == ENFILE; }
 };
 
 template <class T>
