@@ -36,12 +36,12 @@ void MemoryHistory::take(std::int64_t available, core::Instant now) {
     reclaimable_at_least_ = reclaimable_;
   }
   if (last_ && now - last_->time < shortest_between_samples) return;
-  if (last_ && available < last_->available) {
+  if (last_ && available < last_->bytes) {
     const std::chrono::duration<double> time = now - last_->time;
     worst_.peak_fill_rate =
-        std::max(worst_.peak_fill_rate, static_cast<double>(last_->available - available) / time.count());
+        std::max(worst_.peak_fill_rate, static_cast<double>(last_->bytes - available) / time.count());
   }
-  last_ = Sample{now, available};
+  last_ = newest_;
 }
 
 void MemoryHistory::released(core::Duration since_wake, std::int64_t threshold) {

@@ -32,17 +32,12 @@ class MemoryHistory {
                                               const std::optional<core::ZoneWatermarks>& watermarks) const;
 
  private:
-  struct Sample {
-    core::Instant time;
-    std::int64_t available = 0;
-  };
-
   void take(std::int64_t available, core::Instant now);
 
   std::deque<MemorySample> recent_;
   std::optional<MemorySample> newest_;
   std::optional<core::Instant> since_;
-  std::optional<Sample> last_;
+  std::optional<MemorySample> last_;
   std::int64_t reclaimable_ = 0;                 // of the last reading, bytes
   std::optional<std::int64_t> least_available_;  // since the last release
   std::int64_t reclaimable_at_least_ = 0;        // when that was
