@@ -7,14 +7,6 @@
 namespace evictd::agent {
 namespace {
 
-std::vector<std::string> measured_cgroups(const pods::RuntimePod& pod) {
-  if (!pod.cgroup.empty()) return {pod.cgroup};
-  std::vector<std::string> cgroups;
-  for (const auto& container : pod.containers)
-    if (!container.cgroup.empty()) cgroups.push_back(container.cgroup);
-  return cgroups;
-}
-
 std::int64_t shown(const node::PodMemorySnapshot& snapshot) {
   std::int64_t bytes = 0;
   for (const auto& process : snapshot.processes) bytes += process.resident;
@@ -66,7 +58,7 @@ void BlackBox::begun(const pods::RuntimePodPtr& pod) {
 void BlackBox::read(std::span<const pods::RuntimePodPtr> pods) {
   is_looking_ = true;
   const auto looked = std::make_shared<Looked>();
-  for (const auto& pod : pods) looked->pods.push_back({pod->pod->uid, measured_cgroups(*pod)});
+  for (const auto& pod : pods) looked->pods.push_back({pod->pod->uid, pods::own_cgroups(*pod)});
   const auto work = [looked, reader = reader_] {
     auto left = most_processes;
     for (auto& pod : looked->pods) pod.snapshot = reader->read(pod.cgroups, left);
@@ -103,7 +95,7 @@ void BlackBox::killed(const pods::RuntimePod& pod, core::Instant time, Tell tell
     return boost::asio::post(reactor_, [this, asked] { finish(asked, std::nullopt); });
   asked_.push_back(asked);
   const auto after = std::make_shared<Looked>();
-  after->pods.push_back({uid, measured_cgroups(pod)});
+  after->pods.push_back({uid, pods::own_cgroups(pod)});
   const auto work = [after, reader = reader_] {
     auto left = most_processes;
     after->pods.front().snapshot = reader->read(after->pods.front().cgroups, left);

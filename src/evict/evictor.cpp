@@ -328,16 +328,12 @@ void Evictor::report_error(Eviction& eviction, const Kill& kill) {
 /// its containers' cgroups.
 std::vector<Target> Evictor::targets(Eviction& eviction) const {
   const auto& pod = *eviction.pod;
-  std::vector<Target> targets;
   eviction.sandbox = eviction.sandbox_too ? std::nullopt : sandbox_cgroup(parts_.hierarchy, pod, parts_.ready);
-  if (!pod.cgroup.empty()) {
-    targets.push_back({.cgroup = pod.cgroup,
-                       .left_out = eviction.sandbox ? eviction.sandbox->name : std::string{},
-                       .first = parts_.cgroups.largest_container(pod.pod->uid)});
-    return targets;
-  }
-  for (const auto& container : pod.containers)
-    if (!container.cgroup.empty()) targets.push_back({.cgroup = container.cgroup, .first = container.cgroup});
+  std::vector<Target> targets;
+  for (const auto& cgroup : pods::own_cgroups(pod)) targets.push_back({.cgroup = cgroup, .first = cgroup});
+  if (pod.cgroup.empty()) return targets;
+  if (eviction.sandbox) targets.front().left_out = eviction.sandbox->name;
+  targets.front().first = parts_.cgroups.largest_container(pod.pod->uid);
   return targets;
 }
 

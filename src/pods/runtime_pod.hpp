@@ -39,6 +39,15 @@ struct RuntimePod {
                              [](const auto& container) { return container.state == ContainerState::Running; });
 }
 
+/// The cgroups that are the pod's alone: its own, or else those of its containers, as far as they are known.
+[[nodiscard]] inline std::vector<std::string> own_cgroups(const RuntimePod& pod) {
+  if (!pod.cgroup.empty()) return {pod.cgroup};
+  std::vector<std::string> cgroups;
+  for (const auto& container : pod.containers)
+    if (!container.cgroup.empty()) cgroups.push_back(container.cgroup);
+  return cgroups;
+}
+
 using RuntimePodPtr = std::shared_ptr<const RuntimePod>;
 
 }  // namespace evictd::pods
