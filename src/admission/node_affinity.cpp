@@ -1,12 +1,11 @@
 #include "admission/node_affinity.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <optional>
-#include <system_error>
 
 #include "core/node_selector.hpp"
+#include "core/number.hpp"
 
 namespace evictd::admission {
 namespace {
@@ -14,12 +13,9 @@ namespace {
 using core::NodeSelectorRequirement;
 using core::NodeSelectorTerm;
 
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);  // as Go reads numbers
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
+/// As Go reads numbers.
+std::optional<std::int64_t> label_number(std::string_view text) {
+  return core::whole_number(text.substr(text.starts_with('+') ? 1 : 0));
 }
 
 /// Whether the requirement could hold for any label at all.
@@ -27,7 +23,7 @@ bool makes_sense(const NodeSelectorRequirement& requirement) {
   const auto& values = requirement.values;
   if (requirement.op == "In" || requirement.op == "NotIn") return !values.empty();
   if (requirement.op == "Exists" || requirement.op == "DoesNotExist") return values.empty();
-  if (requirement.op == "Gt" || requirement.op == "Lt") return values.size() == 1 && whole_number(values.front());
+  if (requirement.op == "Gt" || requirement.op == "Lt") return values.size() == 1 && label_number(values.front());
   return false;
 }
 
@@ -42,9 +38,9 @@ bool holds(const NodeSelectorRequirement& requirement, const Labels& labels) {
   const bool is_in = std::ranges::find(values, label->second) != values.end();
   if (requirement.op == "In") return is_in;
   if (requirement.op == "NotIn") return !is_in;
-  const auto number = whole_number(label->second);
+  const auto number = label_number(label->second);
   if (!number) return false;
-  const auto bound = *whole_number(values.front());
+  const auto bound = *label_number(values.front());
   return requirement.op == "Gt" ? *number > bound : *number < bound;
 }
 

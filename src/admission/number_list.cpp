@@ -1,9 +1,8 @@
 #include "admission/number_list.hpp"
 
-#include <charconv>
 #include <optional>
-#include <system_error>
 
+#include "core/number.hpp"
 #include "core/printable.hpp"
 
 namespace evictd::admission {
@@ -13,10 +12,8 @@ namespace {
 constexpr int highest = 65'535;
 
 std::optional<int> parse_number(std::string_view text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number < 0 || number > highest) return std::nullopt;
-  return number;
+  const auto number = core::whole_number<int>(text);
+  return number && *number >= 0 && *number <= highest ? number : std::nullopt;
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -4,8 +4,9 @@
 #include <array>
 #include <charconv>
 #include <limits>
-#include <system_error>
 #include <utility>
+
+#include "core/number.hpp"
 
 namespace evictd::core {
 namespace {
@@ -28,15 +29,6 @@ struct Record {
   bool continues = false;  // the record before it
   std::string text;
 };
-
-/// A number at the beginning, which is taken off.
-std::optional<std::int64_t> take_count(std::string_view& text) {
-  std::int64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || value < 0) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
-}
 
 bool take(std::string_view& text, std::string_view beginning) {
   if (!text.starts_with(beginning)) return false;

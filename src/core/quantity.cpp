@@ -6,9 +6,9 @@
 #include <limits>
 #include <optional>
 #include <ranges>
-#include <system_error>
 #include <utility>
 
+#include "core/number.hpp"
 #include "core/printable.hpp"
 
 namespace evictd::core {
@@ -78,11 +78,10 @@ std::optional<Suffix> parse_suffix(std::string_view suffix) {
     number.remove_prefix(1);
     if (number.empty() || !is_digit(number.front())) return std::nullopt;
   }
-  std::int64_t exponent = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), exponent);
-  if (end != number.data() + number.size() || error != std::errc{}) return std::nullopt;
+  const auto exponent = whole_number(number);
+  if (!exponent) return std::nullopt;
   // Kubernetes keeps 32 bits of what it reads: 1e4294967296 is 1.
-  return Suffix{Format::DecimalExponent, 10, std::clamp(static_cast<std::int32_t>(exponent), -1000, 1000)};
+  return Suffix{Format::DecimalExponent, 10, std::clamp(static_cast<std::int32_t>(*exponent), -1000, 1000)};
 }
 
 /// digits · 10^scale in nanos, away from zero where finer than a nano; nullopt when beyond ±10^29 units.

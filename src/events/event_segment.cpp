@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <memory>
-#include <system_error>
 #include <utility>
 
+#include "core/number.hpp"
 #include "evictd.pb.h"
 #include "os/checksum.hpp"
 
@@ -25,10 +24,7 @@ std::string segment_name(std::uint64_t first) { return fmt::format("{}{:0{}}", p
 std::optional<std::uint64_t> parse_segment_name(std::string_view name) {
   if (!name.starts_with(prefix) || name.size() != prefix.size() + digits) return std::nullopt;
   name.remove_prefix(prefix.size());
-  std::uint64_t first = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), first);
-  if (error != std::errc{} || end != name.data() + name.size()) return std::nullopt;
-  return first;
+  return core::whole_number<std::uint64_t>(name);
 }
 
 bool append_record(std::string& bytes, const v1::Event& event) {

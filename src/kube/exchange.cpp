@@ -7,14 +7,13 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
-#include <charconv>
 #include <cstdint>
 #include <exception>
 #include <sstream>
-#include <system_error>
 #include <utility>
 
 #include "core/duration.hpp"
+#include "core/number.hpp"
 
 namespace evictd::kube {
 namespace {
@@ -30,10 +29,9 @@ bool is_printable(std::string_view text, bool blanks) {
 }
 
 std::optional<core::Duration> parse_seconds(std::string_view text) {
-  std::int32_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return std::chrono::seconds{value};
+  const auto value = core::whole_number<std::int32_t>(text);
+  if (!value || *value < 0) return std::nullopt;
+  return std::chrono::seconds{*value};
 }
 
 std::string explain(const error_code& error, const ResponseLimits& limits) {

@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/ssl/context.hpp>
-#include <charconv>
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "core/number.hpp"
 #include "core/printable.hpp"
 #include "kube/exchange.hpp"
 #include "kube/identity.hpp"
@@ -57,12 +56,6 @@ bool is_host(std::string_view host) {
   return !host.empty() && std::ranges::all_of(host, [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
-bool is_port_number(std::string_view text) {
-  unsigned port = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return code == std::errc{} && end == text.data() + text.size() && port >= 1 && port <= 65535;
-}
-
 /// What a path cannot hold as it is becomes %XX; a fragment is not for the server.
 std::string target_of_hook(std::string_view path) {
   path = path.substr(0, path.find('#'));
@@ -92,7 +85,7 @@ std::unexpected<Error> no_hook(std::string_view what, std::string_view text) {
 
 Result<void> check_hook(const core::HttpGetHook& hook, std::string_view host) {
   if (!is_host(host)) return no_hook("host", host);
-  if (!is_port_number(hook.port)) return no_hook("port", hook.port);
+  if (!core::is_port(hook.port)) return no_hook("port", hook.port);
   if (std::ranges::any_of(hook.path, is_control)) return no_hook("path", hook.path);
   for (const auto& [name, value] : hook.headers)
     if (!is_field_name(name) || !is_field_value(value)) return no_hook("header", name);

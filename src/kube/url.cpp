@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <system_error>
+
+#include "core/number.hpp"
 
 namespace evictd::kube {
 namespace {
@@ -20,12 +20,6 @@ bool is_ipv6(std::string_view host) {
   return host.contains(':') && std::ranges::all_of(host, [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || c == ':' || c == '.';
          });
-}
-
-bool is_port(std::string_view text) {
-  unsigned port = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return code == std::errc{} && end == text.data() + text.size() && port >= 1 && port <= 65535;
 }
 
 bool is_path(std::string_view path) {
@@ -86,7 +80,7 @@ Result<Server> parse_url(std::string_view text) {
 
   server.port = server.tls ? "443" : "80";
   if (authority.empty()) return server;
-  if (!authority.starts_with(':') || !is_port(authority.substr(1)))
+  if (!authority.starts_with(':') || !core::is_port(authority.substr(1)))
     return wrong("its port must be a number from 1 to 65535");
   server.port = authority.substr(1);
   return server;

@@ -4,12 +4,12 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
+
+#include "core/number.hpp"
 
 namespace json = boost::json;
 
@@ -101,12 +101,6 @@ Halves halves_of(std::string_view text, char separator) {
   return {.first = text.substr(0, at), .second = text.substr(at + 1)};
 }
 
-std::optional<std::int64_t> number_in(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional{number} : std::nullopt;
-}
-
 void add_entries(json::object& fields, std::string_view name, std::string_view value, char separator) {
   auto& entries = member<json::object>(fields, name);
   for (const auto part : parts_of(value))
@@ -118,7 +112,7 @@ void add_entries(json::object& fields, std::string_view name, std::string_view v
 void add_reservations(json::array& reservations, std::string_view value) {
   for (const auto part : parts_of(value, ';')) {
     const auto [node, limits] = halves_of(part, ':');
-    const auto number = number_in(trimmed(node));
+    const auto number = core::whole_number(trimmed(node));
     if (!number || !limits) continue;
     json::object reservation{{"numaNode", *number}};
     add_entries(reservation, "limits", *limits, '=');
@@ -161,7 +155,7 @@ void add(json::object& fields, const Flag& flag, std::string_view value) {
   switch (flag.kind) {
     case Kind::Text: fields[flag.field] = json::string(value); return;
     case Kind::Number:
-      if (const auto number = number_in(value)) fields[flag.field] = *number;
+      if (const auto number = core::whole_number(value)) fields[flag.field] = *number;
       return;
     case Kind::Boolean:
       if (const auto truth = truth_of(value)) fields[flag.field] = *truth;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -13,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/number.hpp"
 #include "os/directory.hpp"
 
 namespace evictd::kubelet {
@@ -101,9 +101,7 @@ std::vector<std::int64_t> pids_in(const fs::path& proc) {
   std::error_code error;
   for (fs::directory_iterator entry{proc, error}; !error && entry != fs::directory_iterator{}; entry.increment(error)) {
     const auto name = entry->path().filename().native();
-    std::int64_t pid = 0;
-    const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (failed == std::errc{} && end == name.data() + name.size()) pids.push_back(pid);
+    if (const auto pid = core::whole_number(name)) pids.push_back(*pid);
   }
   std::ranges::sort(pids);
   return pids;

@@ -1,20 +1,17 @@
 #pragma once
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <optional>
 #include <string_view>
-#include <system_error>
+
+#include "core/number.hpp"
 
 namespace evictd::os {
 
 /// A number at the start of the text, 0 to 2^63-1; anything but white space behind it is an error where `whole`.
 [[nodiscard]] inline std::optional<std::int64_t> parse_number(std::string_view text, bool whole = true) {
-  std::int64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || value < 0) return std::nullopt;
-  const auto rest = text.substr(static_cast<std::size_t>(end - text.data()));
-  if (whole && rest.find_first_not_of(" \n") != std::string_view::npos) return std::nullopt;
+  const auto value = core::take_count(text);
+  if (whole && text.find_first_not_of(" \n") != std::string_view::npos) return std::nullopt;
   return value;
 }
 

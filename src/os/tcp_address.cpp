@@ -6,22 +6,15 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <charconv>
-#include <cstdint>
 #include <cstring>
 #include <expected>
 #include <memory>
-#include <system_error>
 #include <utility>
+
+#include "core/number.hpp"
 
 namespace evictd::os {
 namespace {
-
-bool is_port(std::string_view text) {
-  std::uint16_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() && number != 0;
-}
 
 /// The socket, or errno.
 std::expected<os::FileDescriptor, int> listen_on(const addrinfo& address, bool v6_only) {
@@ -52,7 +45,7 @@ Result<TcpAddress> parse_tcp_address(std::string_view text) {
     return fail(fmt::format("\"{}\": an IPv6 address stands in brackets: [::1]:9443", text));
   if (host.empty())
     return fail(fmt::format("\"{}\" has no host: HOST:PORT is wanted, 0.0.0.0 for all addresses", text));
-  if (!is_port(port)) return fail(fmt::format("\"{}\": {} is no port (1 to 65535)", text, port));
+  if (!core::is_port(port)) return fail(fmt::format("\"{}\": {} is no port (1 to 65535)", text, port));
   return TcpAddress{.host = std::string(host), .port = std::string(port)};
 }
 

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "core/number.hpp"
 #include "os/unix_address.hpp"
 
 namespace evictd::os {
@@ -123,9 +123,7 @@ ListeningSocket::~ListeningSocket() {
 
 Result<gid_t> find_group(const std::string& group) {
   if (const struct group* entry = ::getgrnam(group.c_str())) return entry->gr_gid;
-  gid_t number{};
-  const auto [end, error] = std::from_chars(group.data(), group.data() + group.size(), number);
-  if (error == std::errc{} && end == group.data() + group.size()) return number;
+  if (const auto number = core::whole_number<gid_t>(group)) return *number;
   return fail(
       fmt::format("group \"{}\": there is no such group on this machine: create it with groupadd --system", group));
 }

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <system_error>
 #include <utility>
 
+#include "core/number.hpp"
 #include "core/qos.hpp"
 #include "core/quantity.hpp"
 #include "pods/priority_class.hpp"
@@ -37,14 +36,6 @@ std::optional<core::Quantity> cpu_request(std::int64_t shares) {
 std::optional<core::Quantity> cpu_limit(std::int64_t quota, std::int64_t period) {
   if (quota <= 0 || quota > longest_quota || period <= 0) return std::nullopt;
   return milli_cpu(quota * 1000 / period);
-}
-
-template <class Integer>
-std::optional<Integer> parse_whole(std::string_view text) {
-  Integer value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 std::string_view find(const std::map<std::string, std::string, std::less<>>& texts, std::string_view key) {
@@ -101,7 +92,7 @@ void infer_priority(core::Pod& pod, std::vector<Error>& warnings) {
 
   const auto written = pod.annotations.find(priority_annotation);
   if (written == pod.annotations.end()) return;
-  if (const auto priority = parse_whole<std::int32_t>(written->second))
+  if (const auto priority = core::whole_number<std::int32_t>(written->second))
     pod.priority = priority;
   else
     warnings.push_back({fmt::format("annotation {}: \"{}\" is not a whole number of 32 bits; ignored",
@@ -112,7 +103,7 @@ std::optional<std::int64_t> infer_termination_grace(const std::map<std::string, 
                                                     std::vector<Error>& warnings) {
   const auto written = annotations.find(termination_grace_key);
   if (written == annotations.end()) return std::nullopt;
-  const auto seconds = parse_whole<std::int64_t>(written->second);
+  const auto seconds = core::whole_number<std::int64_t>(written->second);
   if (seconds && *seconds >= 0) return seconds;
   warnings.push_back({fmt::format("annotation {}: \"{}\" is not a number of seconds; ignored", termination_grace_key,
                                   written->second)});

@@ -5,14 +5,14 @@
 
 #include <charconv>
 
+#include "core/number.hpp"
+
 namespace evictd::rpc {
 namespace {
 
 std::optional<int> number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+  const auto value = core::whole_number<int>(text);
+  return value.value_or(-1) < 0 ? std::nullopt : value;
 }
 
 std::optional<char> hexadecimal(std::string_view two) {

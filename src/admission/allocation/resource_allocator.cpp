@@ -1,10 +1,8 @@
 #include "admission/allocation/resource_allocator.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "admission/allocation/device_manager.hpp"
@@ -14,6 +12,7 @@
 #include "admission/allocation/memory_manager.hpp"
 #include "admission/pod_allocation.hpp"
 #include "core/error.hpp"
+#include "core/number.hpp"
 #include "core/pod.hpp"
 
 namespace evictd::admission {
@@ -37,9 +36,9 @@ Result<TopologyOptions> parse_topology_options(const PolicyOptions& options) {
       if (!on) return std::unexpected(on.error());
       result.prefer_closest = *on;
     } else if (name == "max-allowable-numa-nodes") {
-      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result.max_numa_nodes);
-      if (error != std::errc{} || end != value.data() + value.size())
-        return fail("unable to convert policy option to integer \"" + name + "\": \"" + value + "\"");
+      const auto most = core::whole_number<int>(value);
+      if (!most) return fail("unable to convert policy option to integer \"" + name + "\": \"" + value + "\"");
+      result.max_numa_nodes = *most;
       if (result.max_numa_nodes < default_numa_nodes)
         return fail("the minimum value of \"" + name + "\" should not be less than " +
                     std::to_string(default_numa_nodes));

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
-#include <charconv>
 #include <string_view>
-#include <system_error>
+
+#include "core/number.hpp"
 
 namespace evictd::rpc {
 
@@ -32,11 +32,10 @@ void Peers::remember(int connection, std::optional<Peer> peer) {
 std::optional<Peer> Peers::find(const std::string& peer) const {
   constexpr std::string_view scheme = "fd:";
   if (!peer.starts_with(scheme)) return std::nullopt;
-  int number = -1;
-  const auto [end, error] = std::from_chars(peer.data() + scheme.size(), peer.data() + peer.size(), number);
-  if (error != std::errc{} || end != peer.data() + peer.size()) return std::nullopt;
+  const auto number = core::whole_number<int>(std::string_view(peer).substr(scheme.size()));
+  if (!number) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  const auto found = peers_.find(number);
+  const auto found = peers_.find(*number);
   return found == peers_.end() ? std::nullopt : found->second;
 }
 
