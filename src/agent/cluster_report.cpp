@@ -4,31 +4,24 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "agent/describe.hpp"
 #include "core/action.hpp"
 #include "core/displacement.hpp"
 #include "core/duration.hpp"
-#include "core/pod.hpp"
+#include "core/static_pod.hpp"
 #include "evict/eviction_record.hpp"
 #include "kube/wall_time.hpp"
 
 namespace evictd::agent {
 namespace {
 
-std::string annotation(const core::Pod& pod, std::string_view key) {
-  const auto found = pod.annotations.find(key);
-  return found == pod.annotations.end() ? std::string() : found->second;
-}
-
 /// The kubelet keeps the hash of a static pod's manifest beside its uid; they are the same unless the manifest has a
 /// uid of its own.
 std::string static_hash(const core::Pod& pod) {
-  const auto source = annotation(pod, "kubernetes.io/config.source");
-  if (source.empty() || source == "api") return {};
-  auto hash = annotation(pod, "kubernetes.io/config.hash");
-  return hash.empty() ? pod.uid : hash;
+  if (!core::names_static_source(pod)) return {};
+  const auto hash = core::annotation(pod, core::config_hash);
+  return hash.empty() ? pod.uid : std::string(hash);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "core/static_pod.hpp"
+
 namespace evictd::core {
 
 std::string_view name(QosClass qos) {
@@ -10,12 +12,12 @@ std::string_view name(QosClass qos) {
 }
 
 bool is_static(const Pod& pod) {
-  const auto source = pod.annotations.find("kubernetes.io/config.source");
-  return source != pod.annotations.end() && source->second != "api";
+  const auto source = pod.annotations.find(config_source);
+  return source != pod.annotations.end() && source->second != source_api;
 }
 
 bool is_critical(const Pod& pod) {
-  return is_static(pod) || pod.annotations.contains("kubernetes.io/config.mirror") ||
+  return is_static(pod) || pod.annotations.contains(config_mirror) ||
          pod.priority.value_or(0) >= system_critical_priority;
 }
 

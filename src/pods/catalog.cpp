@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/static_pod.hpp"
+
 namespace evictd::pods {
 
 void Catalog::add(std::unique_ptr<SpecSource> source) {
@@ -100,11 +102,11 @@ const core::Pod* Catalog::in_cluster(std::string_view uid) const {
 
 bool Catalog::may_know(std::string_view uid) const {
   const auto is_meant = [&](const core::PodPtr& pod) {
-    const auto says = [&](const char* key) {
+    const auto says = [&](std::string_view key) {
       const auto found = pod->annotations.find(key);
       return found != pod->annotations.end() && found->second == uid;
     };
-    return pod->uid == uid || says("kubernetes.io/config.hash") || says("kubernetes.io/config.mirror");
+    return pod->uid == uid || says(core::config_hash) || says(core::config_mirror);
   };
   return std::ranges::any_of(sources_, [&](const auto& source) {
     return !source->status().last_contact || std::ranges::any_of(*source->pods(), is_meant);

@@ -3,27 +3,22 @@
 #include <memory>
 #include <utility>
 
+#include "core/static_pod.hpp"
 #include "pods/manifest_placement.hpp"
 #include "pods/static_name.hpp"
 
 namespace evictd::pods {
 namespace {
 
-std::string_view annotation(const core::Pod& pod, std::string_view key) {
-  const auto found = pod.annotations.find(key);
-  return found == pod.annotations.end() ? std::string_view{} : found->second;
-}
-
-bool is_from_api(const core::Pod& pod) { return annotation(pod, config_source) == "api"; }
+bool is_from_api(const core::Pod& pod) { return core::annotation(pod, core::config_source) == core::source_api; }
 
 bool is_static_or_mirror(const core::Pod& pod) {
-  const auto source = annotation(pod, config_source);
-  return (!source.empty() && source != "api") || pod.annotations.contains(config_mirror);
+  return core::names_static_source(pod) || pod.annotations.contains(core::config_mirror);
 }
 
 /// Whether a kubelet gave the pod to the runtime.
 bool is_kubelets(const core::Pod& pod) {
-  return pod.annotations.contains(config_source) || pod.annotations.contains(config_hash);
+  return pod.annotations.contains(core::config_source) || pod.annotations.contains(core::config_hash);
 }
 
 template <class Index>
@@ -51,7 +46,8 @@ SpecIndex::SpecIndex(Specs specs, std::string_view node_name)
     : specs_{std::move(specs)}, suffix_{static_suffix(node_name)} {
   for (const auto& pod : *specs_.pods) {
     if (!pod->uid.empty()) by_uid_.emplace(pod->uid, pod.get());
-    if (const auto hash = annotation(*pod, config_mirror); !hash.empty()) by_mirrored_hash_.emplace(hash, pod.get());
+    if (const auto hash = core::annotation(*pod, core::config_mirror); !hash.empty())
+      by_mirrored_hash_.emplace(hash, pod.get());
     by_key_.emplace(pod->key(), pod.get());
   }
 }
@@ -60,7 +56,7 @@ const core::Pod* SpecIndex::by_uid(std::string_view uid) const { return find(by_
 
 const core::Pod* SpecIndex::by_identity(const core::Pod& listed) const {
   if (const auto* spec = by_uid(listed.uid)) return spec;
-  for (const auto hash : {annotation(listed, config_hash), std::string_view(listed.uid)}) {
+  for (const auto hash : {core::annotation(listed, core::config_hash), std::string_view(listed.uid)}) {
     // Any user may write annotations: a mirror pod has the name of its static pod.
     const auto* mirror = hash.empty() || is_from_api(listed) ? nullptr : find(by_mirrored_hash_, hash);
     if (mirror != nullptr && mirror->key() == listed.key()) return mirror;
@@ -81,7 +77,7 @@ const core::Pod* SpecIndex::by_name(const core::Pod& listed) const {
 
 core::Pod with_spec(core::Pod listed, const core::Pod& spec) {
   for (const auto& [key, value] : spec.annotations) {
-    const bool kept = key == config_source || key == config_hash;
+    const bool kept = key == core::config_source || key == core::config_hash;
     if (kept)
       listed.annotations.emplace(key, value);
     else

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/static_pod.hpp"
+
 namespace evictd::pods {
 namespace {
 
@@ -10,8 +12,7 @@ constexpr std::string_view system_class_prefix = "system-";  // reserved (kubern
 
 /// That a pod came through the API server makes none critical.
 void drop_source(core::Pod& pod) {
-  const auto source = pod.annotations.find(config_source);
-  if (source != pod.annotations.end() && source->second != "api") pod.annotations.erase(source);
+  if (core::is_static(pod)) pod.annotations.erase(pod.annotations.find(core::config_source));
 }
 
 }  // namespace
@@ -28,13 +29,13 @@ bool has_claims(const core::Pod& listed) {
 void drop_claims(core::Pod& listed, const core::Pod* spec, SpecOrigin origin) {
   if (listed.priority) listed.priority = std::min(*listed.priority, highest_user_priority);
   if (listed.priority_class_name.starts_with(system_class_prefix)) listed.priority_class_name.clear();
-  if (const auto mirror = listed.annotations.find(config_mirror); mirror != listed.annotations.end())
+  if (const auto mirror = listed.annotations.find(core::config_mirror); mirror != listed.annotations.end())
     listed.annotations.erase(mirror);
   if (spec == nullptr || origin != SpecOrigin::Manifests) drop_source(listed);
 }
 
 void drop_claims_of_spec(core::Pod& completed, const core::Pod& spec, SpecOrigin origin) {
-  if (origin == SpecOrigin::ApiServer && !spec.annotations.contains(config_mirror)) drop_source(completed);
+  if (origin == SpecOrigin::ApiServer && !spec.annotations.contains(core::config_mirror)) drop_source(completed);
 }
 
 }  // namespace evictd::pods

@@ -13,11 +13,6 @@
 // whatever the namespace. Pure.
 namespace evictd::pods {
 
-// The kubelet's own annotations. (kubelet: pkg/kubelet/types)
-inline constexpr std::string_view config_source = "kubernetes.io/config.source";
-inline constexpr std::string_view config_hash = "kubernetes.io/config.hash";
-inline constexpr std::string_view config_mirror = "kubernetes.io/config.mirror";
-
 /// What the API server lets a priority class of a user's have at most. (kubernetes: HighestUserDefinablePriority)
 inline constexpr std::int32_t highest_user_priority = 1'000'000'000;
 

@@ -16,6 +16,7 @@
 #include "core/pod.hpp"
 #include "core/quantity.hpp"
 #include "core/signal.hpp"
+#include "core/static_pod.hpp"
 #include "core/threshold.hpp"
 #include "core/wake.hpp"
 #include "pods/runtime_pod.hpp"
@@ -101,8 +102,8 @@ constexpr std::size_t most_containers(Detail detail) {
 }
 
 /// What is_critical() and eviction_report() look at.
-constexpr std::array<std::string_view, 3> needed_annotations{"kubernetes.io/config.source", "kubernetes.io/config.hash",
-                                                             "kubernetes.io/config.mirror"};
+constexpr std::array<std::string_view, 3> needed_annotations{core::config_source, core::config_hash,
+                                                             core::config_mirror};
 
 void keep(const core::Turn& turn, Detail detail, v1::Eviction& kept) {
   kept.set_woken_ns(state::keep(turn.wake.time));
