@@ -4,6 +4,7 @@
 
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,12 +12,14 @@
 
 #include "async/offload.hpp"
 #include "config/agent_configuration.hpp"
+#include "core/duration.hpp"
 #include "cri/call_observer.hpp"
 #include "cri/client.hpp"
 #include "events/event_log.hpp"
 #include "events/status_source.hpp"
 #include "metrics/exposition.hpp"
 #include "os/log.hpp"
+#include "os/now.hpp"
 #include "web/event_feed.hpp"
 #include "web/page.hpp"
 #include "web/server.hpp"
@@ -25,16 +28,29 @@
 namespace asio = boost::asio;
 
 namespace evictd::app {
+namespace {
+
+/// Once a minute at most: the client may come back at once. On the reactor.
+void warn_of_client_failure(const std::string& reason) {
+  static core::Instant next{};
+  const auto now = os::now();
+  if (now < next) return;
+  next = now + std::chrono::minutes(1);
+  os::log_warning("http: a client's connection was given up: {}", reason);
+}
+
+}  // namespace
 
 struct Monitoring::Parts final : events::EventListener, cri::CallObserver {
   Parts(const asio::any_io_executor& reactor, const config::HttpSettings& http, const Monitored& given)
       : settings{http}, monitored{given} {
     monitored.events.observe(this);
     monitored.runtime.observe(this);
-    if (settings.page) feed.emplace(reactor, writers.get_executor(), monitored.events, monitored.status);
+    if (settings.page)
+      feed.emplace(reactor, writers.get_executor(), monitored.events, monitored.status, warn_of_client_failure);
     server.emplace(reactor,
                    web::ServerOptions{.address = settings.address, .port = static_cast<std::uint16_t>(settings.port)},
-                   content());
+                   content(), warn_of_client_failure);
   }
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;

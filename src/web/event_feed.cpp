@@ -15,7 +15,6 @@
 #include "async/spawn.hpp"
 #include "events/event_log.hpp"
 #include "events/status_source.hpp"
-#include "web/client_failure.hpp"
 #include "web/feed_text.hpp"
 
 namespace asio = boost::asio;
@@ -77,11 +76,12 @@ class EventFeed::Watcher final : public Messages {
 class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
  public:
   Hub(asio::any_io_executor reactor, asio::any_io_executor workers, events::EventLog& log, events::StatusSource& status,
-      FeedLimits limits)
+      OnClientFailure on_client_failure, FeedLimits limits)
       : reactor_{std::move(reactor)},
         workers_{std::move(workers)},
         log_{&log},
         status_{&status},
+        on_client_failure_{std::move(on_client_failure)},
         limits_{limits},
         timer_{reactor_} {}
 
@@ -187,7 +187,7 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
 
   /// A text could not be made, so every page has missed something. Each comes back by itself, and begins anew.
   void give_up(const std::string& reason) {
-    warn_of_client_failure(reason);
+    on_client_failure_(reason);
     status_under_way_ = false;
     events_under_way_ = false;
     for (auto* watcher : watchers_) watcher->end();
@@ -197,6 +197,7 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
   asio::any_io_executor workers_;
   events::EventLog* log_;         // null: it may be gone
   events::StatusSource* status_;  // null: it may be gone
+  OnClientFailure on_client_failure_;
   FeedLimits limits_;
   asio::steady_timer timer_;
   std::vector<Watcher*> watchers_;
@@ -210,8 +211,9 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
 EventFeed::Watcher::~Watcher() { hub_->forget(this); }
 
 EventFeed::EventFeed(asio::any_io_executor reactor, asio::any_io_executor workers, events::EventLog& log,
-                     events::StatusSource& status, FeedLimits limits)
-    : hub_{std::make_shared<Hub>(std::move(reactor), std::move(workers), log, status, limits)} {}
+                     events::StatusSource& status, OnClientFailure on_client_failure, FeedLimits limits)
+    : hub_{std::make_shared<Hub>(std::move(reactor), std::move(workers), log, status, std::move(on_client_failure),
+                                 limits)} {}
 
 EventFeed::~EventFeed() { hub_->close(); }
 

@@ -36,7 +36,7 @@ struct FeedLimits {
 class EventFeed {
  public:
   EventFeed(boost::asio::any_io_executor reactor, boost::asio::any_io_executor workers, events::EventLog& log,
-            events::StatusSource& status, FeedLimits limits = {});
+            events::StatusSource& status, OnClientFailure on_client_failure, FeedLimits limits = {});
   /// Watchers that are left are told that it is over.
   ~EventFeed();
   EventFeed(const EventFeed&) = delete;

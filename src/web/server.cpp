@@ -9,7 +9,6 @@
 
 #include "async/sleep.hpp"
 #include "async/spawn.hpp"
-#include "web/client_failure.hpp"
 #include "web/session.hpp"
 
 namespace asio = boost::asio;
@@ -28,11 +27,12 @@ constexpr std::chrono::milliseconds after_failed_accept{100};
 /// Takes connections, and owns what they share.
 class Server::Listener : public std::enable_shared_from_this<Listener> {
  public:
-  Listener(const asio::any_io_executor& reactor, ServerOptions options, Content content)
+  Listener(const asio::any_io_executor& reactor, ServerOptions options, Content content,
+           OnClientFailure on_client_failure)
       : acceptor{reactor},
         pause{reactor},
         options{std::move(options)},
-        sessions{std::make_shared<Sessions>(std::move(content))} {
+        sessions{std::make_shared<Sessions>(std::move(content), std::move(on_client_failure))} {
     sessions->limits = {.idle = this->options.idle_timeout,
                         .request = this->options.request_timeout,
                         .write = this->options.write_timeout,
@@ -56,7 +56,7 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
   /// Whatever is thrown, most likely for want of memory, the next client is let in again a little later.
   static void begin(const std::shared_ptr<Listener>& self) {
     async::spawn_contained(self->acceptor.get_executor(), accept(self), [self](const std::string& reason) {
-      warn_of_client_failure(reason);
+      self->sessions->on_client_failure(reason);
       self->pause.expires_after(after_failed_accept);
       self->pause.async_wait([self](error_code error) {
         if (!error) begin(self);
@@ -84,8 +84,9 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
   std::shared_ptr<Sessions> sessions;
 };
 
-Server::Server(asio::any_io_executor reactor, ServerOptions options, Content content)
-    : listener_{std::make_shared<Listener>(reactor, std::move(options), std::move(content))} {}
+Server::Server(asio::any_io_executor reactor, ServerOptions options, Content content, OnClientFailure on_client_failure)
+    : listener_{
+          std::make_shared<Listener>(reactor, std::move(options), std::move(content), std::move(on_client_failure))} {}
 
 Server::~Server() {
   error_code ignored;

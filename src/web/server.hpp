@@ -41,6 +41,10 @@ struct Content {
   std::map<std::string, std::function<std::unique_ptr<Messages>()>, std::less<>> streams{};
 };
 
+/// Told why the work for a client was given up, such as a lack of memory. That client may come back at once. Called on
+/// the reactor; must not throw.
+using OnClientFailure = std::function<void(const std::string& reason)>;
+
 struct ServerOptions {
   std::string address = "127.0.0.1";  ///< an IP address
   std::uint16_t port = 0;             ///< 0: any free one
@@ -56,7 +60,8 @@ struct ServerOptions {
 /// An HTTP/1.1 server for a few clients who only look: GET and HEAD, no bodies, headers of 8 KiB. On the reactor.
 class Server {
  public:
-  Server(boost::asio::any_io_executor reactor, ServerOptions options, Content content);
+  Server(boost::asio::any_io_executor reactor, ServerOptions options, Content content,
+         OnClientFailure on_client_failure);
   /// Ends what is under way.
   ~Server();
   Server(const Server&) = delete;

@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "async/spawn.hpp"
-#include "web/client_failure.hpp"
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
@@ -207,7 +206,7 @@ void Sessions::close_all() {
 void begin_session(const std::shared_ptr<Sessions>& sessions, asio::ip::tcp::socket socket) {
   const auto executor = socket.get_executor();
   async::spawn_contained(executor, Session::run(std::make_shared<Session>(sessions, std::move(socket))),
-                         warn_of_client_failure);
+                         sessions->on_client_failure);
 }
 
 }  // namespace evictd::web

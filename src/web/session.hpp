@@ -19,7 +19,8 @@ class Sessions {
     core::Duration idle, request, write, linger;
   };
 
-  explicit Sessions(Content content) : content{std::move(content)} {}
+  Sessions(Content content, OnClientFailure on_client_failure)
+      : content{std::move(content)}, on_client_failure{std::move(on_client_failure)} {}
 
   [[nodiscard]] std::size_t size() const { return open_.size(); }
   /// Ends the connection that has waited longest for a request, where there are `most` already. Where all of them are
@@ -28,6 +29,7 @@ class Sessions {
   void close_all();
 
   Content content;
+  OnClientFailure on_client_failure;
   Limits limits{};
 
  private:

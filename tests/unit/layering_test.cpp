@@ -40,7 +40,7 @@ constexpr std::array table{
     Row{"simulate", "pods config admission core"},
     Row{"agent", "devices api state events evict wake node pods cri kube host async config os admission core"},
     Row{"proxy", "os core"},
-    Row{"web", "events async os core"},
+    Row{"web", "events async core"},
     Row{"metrics", "core"},
     Row{"devices", "rpc async os admission core"},
     Row{"prekill", "evict async os core"},

@@ -29,7 +29,8 @@ struct Feeding : events::StatusSource {
   explicit Feeding(web::FeedLimits limits = {}, events::EventLogLimits log_limits = {},
                    events::EarlierEvents earlier = {})
       : log{reactor.get_executor(), log_limits, std::move(earlier)} {
-    feed.emplace(reactor.get_executor(), reactor.get_executor(), log, *this, limits);
+    auto on_failure = [this](const std::string& reason) { failure = reason; };
+    feed.emplace(reactor.get_executor(), reactor.get_executor(), log, *this, std::move(on_failure), limits);
   }
 
   v1::NodeStatus status() override {
@@ -75,6 +76,7 @@ struct Feeding : events::StatusSource {
   int asked = 0;
   bool over = false;
   bool broken = false;  // there is no memory for a status
+  std::string failure;  // the last one, as the owner is told
   std::optional<web::EventFeed> feed;
 };
 
@@ -121,7 +123,7 @@ TEST_CASE("a snapshot has the last events, however many numbers were never given
     CHECK(count(texts, fmt::format(R"("sequence":"{}")", sequence)) == 1);
 }
 
-TEST_CASE("a text that cannot be made ends the watchers, who come back, and nothing else") {
+TEST_CASE("a text that cannot be made ends the watchers, who come back, is told of, and ends nothing else") {
   Feeding feeding{{.interval = 10ms}};
   std::vector<std::string> texts;
   auto watcher = feeding.feed->watch();
@@ -129,6 +131,7 @@ TEST_CASE("a text that cannot be made ends the watchers, who come back, and noth
   REQUIRE(feeding.run_until([&] { return count(texts, "event: status\n") >= 1; }));
   feeding.broken = true;
   REQUIRE(feeding.run_until([&] { return feeding.over; }));
+  CHECK(feeding.failure == std::bad_alloc{}.what());
   watcher.reset();
 
   feeding.broken = false;

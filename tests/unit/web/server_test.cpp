@@ -80,7 +80,9 @@ struct Serving {
       return std::make_unique<Said>(reactor.get_executor(), std::vector<std::string>{"data: 1\n\n"}, false, alive);
     };
     content.streams["/full"] = [] { return nullptr; };
-    server.emplace(reactor.get_executor(), options, std::move(content));
+    server.emplace(reactor.get_executor(), options, std::move(content), [this](const std::string& reason) {
+      if (reason == std::bad_alloc{}.what()) ++failures;
+    });
     const auto started = server->start();
     REQUIRE_MESSAGE(started.has_value(), (started ? "" : started.error().message));
     port = server->port();
@@ -115,8 +117,9 @@ struct Serving {
 
   asio::io_context reactor{1};
   asio::executor_work_guard<asio::io_context::executor_type> work = asio::make_work_guard(reactor);
-  std::atomic<int> begun = 0;  // long streams
-  std::atomic<int> alive = 0;  // streams that were begun and not ended
+  std::atomic<int> begun = 0;     // long streams
+  std::atomic<int> alive = 0;     // streams that were begun and not ended
+  std::atomic<int> failures = 0;  // of memory, as the owner is told
   std::optional<web::Server> server;
   std::uint16_t port = 0;
   std::thread thread;
@@ -147,7 +150,7 @@ TEST_CASE("a document is served with its type and length, HEAD gets the same wit
   CHECK(http_get(serving.port, "/large").body.size() == 8 << 20);
 }
 
-TEST_CASE("a document that cannot be made ends its client's connection, and nothing else") {
+TEST_CASE("a document that cannot be made ends its client's connection, which is told of, and nothing else") {
   Serving serving;
   for (int i = 0; i < 3; ++i) {
     RawConnection connection{serving.port};
@@ -156,6 +159,7 @@ TEST_CASE("a document that cannot be made ends its client's connection, and noth
   }
   CHECK(serving.comes_to(0));
   CHECK(http_get(serving.port, "/hello").status == 200);
+  CHECK(serving.failures == 3);
 }
 
 TEST_CASE("what is not there is 404, and what only changes things is 405 and says what is allowed") {
@@ -291,11 +295,12 @@ TEST_CASE("a thousand connections that say nothing shut nobody out, and nothing 
 TEST_CASE("an address that is none and a port that is taken are errors of one line") {
   Serving serving;
   asio::io_context reactor{1};
-  web::Server other{reactor.get_executor(), {.port = serving.port}, {}};
+  const auto nobody_fails = [](const std::string& reason) { FAIL_CHECK(reason); };
+  web::Server other{reactor.get_executor(), {.port = serving.port}, {}, nobody_fails};
   const auto taken = other.start();
   REQUIRE_FALSE(taken.has_value());
   CHECK(taken.error().message == fmt::format("127.0.0.1:{}: Address already in use", serving.port));
-  web::Server nowhere{reactor.get_executor(), {.address = "localhost"}, {}};
+  web::Server nowhere{reactor.get_executor(), {.address = "localhost"}, {}, nobody_fails};
   REQUIRE_FALSE(nowhere.start().has_value());
   CHECK(nowhere.start().error().message == "\"localhost\" is no IP address");
 }
