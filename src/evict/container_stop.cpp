@@ -12,6 +12,7 @@
 #include "core/grace_period.hpp"
 #include "core/printable.hpp"
 #include "evict/emptied.hpp"
+#include "evict/paced_look.hpp"
 #include "evict/pre_stop.hpp"
 #include "node/cgroup_processes.hpp"
 #include "os/log.hpp"
@@ -86,7 +87,6 @@ asio::awaitable<void> ContainerStop::run_hook(const StopTurn& turn) {
 /// Until the hook has to go. Where the container's processes cannot be seen only the time counts.
 asio::awaitable<void> ContainerStop::hook_is_over(const pods::RuntimeContainer& container) const {
   constexpr core::Duration pause = 100ms;
-  constexpr int share = 20;  // of the time goes into looking, at most: a look at very many processes takes 20 ms
   asio::steady_timer timer{parts_.reactor};
   bool ran = false;
   while (!given_up_) {
@@ -97,7 +97,7 @@ asio::awaitable<void> ContainerStop::hook_is_over(const pods::RuntimeContainer& 
     if (ran && !runs) co_return;
     ran = runs;
     const auto end = os::now();
-    timer.expires_at(std::min(end_, end + std::max(pause, (end - begin) * share)));
+    timer.expires_at(std::min(end_, std::max(end + pause, earliest_next_look(begin, end))));
     const bool is_time = co_await async::wait(timer);
     if (!is_time) co_return;
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "async/sleep.hpp"
+#include "evict/paced_look.hpp"
 #include "node/cgroup_processes.hpp"
 #include "os/kept_file.hpp"
 #include "os/now.hpp"
@@ -63,14 +64,13 @@ asio::awaitable<bool> told(Population& population, core::Instant deadline, core:
 
 asio::awaitable<bool> looked_for(const node::PodCgroups& cgroups, const std::string& uid, core::Instant deadline,
                                  core::Duration at_the_latest) {
-  constexpr int share = 20;  // of the time goes into looking, at most: a look at very many processes takes 20 ms
   core::Duration pause = 5ms;
   for (;;) {
     const auto begin = now();
     if (counts_as_empty(cgroups.is_empty_or_gone(uid))) co_return true;
     const auto end = now();
     if (end >= deadline) co_return false;
-    co_await async::sleep(std::min(deadline, end + std::max(pause, (end - begin) * share)));
+    co_await async::sleep(std::min(deadline, std::max(end + pause, earliest_next_look(begin, end))));
     pause = std::min(pause * 2, at_the_latest);
   }
 }

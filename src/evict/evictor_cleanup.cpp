@@ -14,6 +14,7 @@
 #include "cri/reply.hpp"
 #include "evict/emptied.hpp"
 #include "evict/evictor_eviction.hpp"
+#include "evict/paced_look.hpp"
 #include "os/now.hpp"
 
 // What an eviction waits for once its pod is being stopped: its memory, then its end.
@@ -29,21 +30,19 @@ using os::now;
 }  // namespace
 
 /// Polls the pod's own cgroup: a read costs microseconds, and nothing in the kernel tells when memory comes back. What
-/// the sandbox holds is not waited for. A look at the processes may take long where there are very many of them.
+/// the sandbox holds is not waited for.
 asio::awaitable<void> Evictor::watch_memory(Eviction& eviction) {
   constexpr std::int64_t first_step = 32 << 20;
   const auto& uid = eviction.pod->pod->uid;
   const auto before = eviction.held_before;
   if (before == 0) co_return;
-  constexpr int share = 20;  // of the time goes into looks at the processes, at most
   MemoryReleased released;
   core::Instant next_look{};
   const auto containers_ended = [&] {
     const auto look = now();
     if (look < next_look) return false;
     const bool empty = containers_are_empty(eviction, true);
-    const auto end = now();
-    next_look = end + (end - look) * share;
+    next_look = earliest_next_look(look, now());
     return empty;
   };
   const auto begin = now();  // an eviction that was begun earlier has the same time once more

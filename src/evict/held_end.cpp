@@ -16,6 +16,7 @@
 #include "core/idleness.hpp"
 #include "core/printable.hpp"
 #include "core/signal.hpp"
+#include "evict/paced_look.hpp"
 #include "node/processor_time.hpp"
 #include "os/log.hpp"
 #include "os/now.hpp"
@@ -29,7 +30,6 @@ namespace {
 /// Between two looks at the node's memory, which cost microseconds: at a GiB a second 3 MiB are taken in between.
 constexpr core::Duration look_pause = 3ms;
 constexpr core::Duration idle_pause = 100ms;
-constexpr int look_share = 20;  // of the time goes into looks at the processes, at most
 /// Longer than a runtime takes to send SIGTERM: 50 to 80 ms.
 constexpr core::Duration widen_pause = 200ms;
 constexpr std::int64_t quarters = 4;
@@ -240,8 +240,7 @@ asio::awaitable<void> HeldEnd::until_over(const Subject& subject, const Stopping
     outcome.ended = stopping != nullptr && stopping->stopped;
     if (!outcome.ended && time >= next_look) {
       outcome.ended = subject.has_ended();
-      const auto after = os::now();
-      next_look = after + (after - time) * look_share;
+      next_look = earliest_next_look(time, os::now());
     }
     if (outcome.ended) co_return;
     if (hurried_) {
