@@ -45,26 +45,6 @@ testbed::Process run_unlisted(const testbed::NodeCgroup& node, std::string_view 
   return testbed::Process{{"sh", "-c", script}};
 }
 
-/// The same pod as a runtime lists it.
-void list(evictd::test::FakeRuntime& runtime, const testbed::NodeCgroup& node, const std::string& uid) {
-  const auto cgroup = node.pod_cgroup(QosClass::BestEffort, uid);
-  runtime::v1::PodSandbox sandbox;
-  sandbox.set_id("sandbox-" + uid);
-  sandbox.mutable_metadata()->set_name(uid);
-  sandbox.mutable_metadata()->set_namespace_("default");
-  sandbox.mutable_metadata()->set_uid(uid);
-  sandbox.set_state(runtime::v1::SANDBOX_READY);
-  runtime.put(sandbox, fmt::format(R"({{"config":{{"linux":{{"cgroup_parent":"{}"}}}}}})", cgroup));
-  runtime::v1::Container container;
-  container.set_id("container-" + uid);
-  container.set_pod_sandbox_id(sandbox.id());
-  container.mutable_metadata()->set_name("main");
-  container.set_state(runtime::v1::CONTAINER_RUNNING);
-  runtime.put(container, fmt::format(R"({{"pid":0,"config":{{"linux":{{"resources":{{"oom_score_adj":1000}}}}}},)"
-                                     R"("runtimeSpec":{{"linux":{{"cgroupsPath":"{}/main"}}}}}})",
-                                     cgroup));
-}
-
 }  // namespace
 
 TEST_CASE("a brand-new pod that hogs at once is evicted before it was ever listed") {
@@ -124,14 +104,12 @@ TEST_CASE("an evicted pod that is started again is a pod like any other, and goe
 
 TEST_CASE("a list of pods that was asked for during an eviction does not make the evicted pod one that runs again") {
   Testbed testbed{{.node = {.memory_limit = 1024 * mebi}, .start_containerd = false}};
-  evictd::test::FakeRuntime runtime;
+  evictd::test::FakeRuntime runtime{testbed.containerd().socket()};
   runtime.start();
-  std::filesystem::create_symlink(runtime.endpoint().substr(std::string_view("unix://").size()),
-                                  testbed.containerd().socket());
   const auto size = testbed.directory() / "size";
   testbed::replace_file(size, "8Mi");
   const auto hog = run_unlisted(testbed.node(), "hog", "follow " + size.native());
-  list(runtime, testbed.node(), "hog");
+  runtime.put_pod("hog", testbed.node().pod_cgroup(QosClass::BestEffort, "hog"));
   Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}"}};
   agent.wait_for_pods(1);
 
@@ -142,7 +120,7 @@ TEST_CASE("a list of pods that was asked for during an eviction does not make th
     asked = true;
     CHECK(testbed::comes_true(30s, [&] { return cleaned_up.load(); }));
   });
-  list(runtime, testbed.node(), "newcomer");
+  runtime.put_pod("newcomer", testbed.node().pod_cgroup(QosClass::BestEffort, "newcomer"));
   const auto newcomer = run_unlisted(testbed.node(), "newcomer", "hold 8Mi");
   testbed::wait_until("the newcomer is asked for", 30s, [&] { return asked.load(); });
   testbed::replace_file(size, "800Mi");
@@ -163,21 +141,19 @@ TEST_CASE("a list of pods that was asked for during an eviction does not make th
 
 TEST_CASE("a pod whose statuses the runtime does not tell in time is ranked by its cgroup, not before all others") {
   Testbed testbed{{.node = {.memory_limit = 1024 * mebi}, .start_containerd = false}};
-  evictd::test::FakeRuntime runtime;
+  evictd::test::FakeRuntime runtime{testbed.containerd().socket()};
   runtime.start();
-  std::filesystem::create_symlink(runtime.endpoint().substr(std::string_view("unix://").size()),
-                                  testbed.containerd().socket());
   const auto size = testbed.directory() / "size";
   testbed::replace_file(size, "8Mi");
   auto hog = run_unlisted(testbed.node(), "hog", "follow " + size.native());
-  list(runtime, testbed.node(), "hog");
+  runtime.put_pod("hog", testbed.node().pod_cgroup(QosClass::BestEffort, "hog"));
   Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}"}};
   agent.wait_for_pods(1);
 
   constexpr int deadline_exceeded = 4;
   for (const auto* method : {"PodSandboxStatus", "ContainerStatus"}) runtime.fail(method, deadline_exceeded);
   const auto newcomer = run_unlisted(testbed.node(), "newcomer", "hold 16Mi");
-  list(runtime, testbed.node(), "newcomer");
+  runtime.put_pod("newcomer", testbed.node().pod_cgroup(QosClass::BestEffort, "newcomer"));
   agent.wait_for_pods(2);
   testbed::wait_until("the newcomer is known by its name", 30s, [&] { return agent.is_listed("newcomer"); });
   testbed::replace_file(size, "800Mi");

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
-#include "benchmarks/runtime_stand_in.hpp"
 #include "core/pod.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/failure.hpp"
@@ -21,44 +21,50 @@ using namespace std::chrono_literals;
 using evictd::core::QosClass;
 
 Crowd::Crowd(testbed::Testbed& testbed, std::size_t pods)
-    : testbed_{testbed},
-      runtime_{std::make_unique<RuntimeStandIn>(testbed.containerd().socket(), testbed.directory() / "images")},
-      pods_{pods} {
-  std::vector<StandInPod> made;
-  for (std::size_t number = 1; number <= pods; ++number) made.push_back(make(fmt::format("crowd-{:04}", number)));
-  start(made, "hold 1Mi");
-  for (const auto& pod : made) runtime_->add(pod);
+    : testbed_{testbed}, runtime_{testbed.containerd().socket()}, pods_{pods} {
+  const auto images = testbed.directory() / "images";
+  fs::create_directories(images / "snapshots");  // as containerd's overlayfs snapshotter has it
+  runtime::v1::ImageFsInfoResponse filesystem;
+  filesystem.add_image_filesystems()->mutable_fs_id()->set_mountpoint(images.native());
+  runtime_.put(std::move(filesystem));
+  for (const auto* method : {"StopContainer", "StopPodSandbox"}) runtime_.meanwhile(method, [this] { have_listed(); });
+  runtime_.start();
+  std::vector<std::string> names;
+  for (std::size_t number = 1; number <= pods; ++number) names.push_back(fmt::format("crowd-{:04}", number));
+  start(names, "hold 1Mi");
 }
 
-Crowd::~Crowd() = default;
-
-void Crowd::have_listed() { runtime_->remove(""); }
-
-StandInPod Crowd::make(const std::string& name) {
-  const auto cgroup = testbed_.node().pod_cgroup(QosClass::BestEffort, name);
-  testbed_.node().make(cgroup);
-  for (const auto& directory : container(name)) fs::create_directory(directory);
-  return {.name = name, .cgroup = cgroup, .directory = testbed_.node().memory_directory(cgroup)};
+std::string Crowd::cgroup(const std::string& name) const {
+  return testbed_.node().pod_cgroup(QosClass::BestEffort, name);
 }
 
 std::array<fs::path, 2> Crowd::container(const std::string& name) const {
-  const auto cgroup = testbed_.node().pod_cgroup(QosClass::BestEffort, name) + '/' + name;
-  return {testbed_.node().memory_directory(cgroup), testbed_.node().pids_directory(cgroup)};
+  const auto main = cgroup(name) + "/main";
+  return {testbed_.node().memory_directory(main), testbed_.node().pids_directory(main)};
 }
 
-void Crowd::start(const std::vector<StandInPod>& pods, const std::string& arguments) {
+void Crowd::start(const std::vector<std::string>& names, const std::string& arguments) {
   constexpr std::string_view enter = R"(echo $$ >"$0/cgroup.procs" && echo $$ >"$1/cgroup.procs")";
   const auto script = fmt::format(R"(while [ $# -gt 0 ]; do sh -c '{} && exec {} {}' "$1" "$2" & shift 2; done)", enter,
                                   testbed::load_program().native(), arguments);
   std::vector<std::string> command{"sh", "-c", script, "sh"};
-  for (const auto& pod : pods)
-    for (const auto& directory : container(pod.name)) command.push_back(directory);
+  for (const auto& name : names) {
+    testbed_.node().make(cgroup(name));
+    for (const auto& directory : container(name)) {
+      fs::create_directory(directory);
+      command.push_back(directory);
+    }
+  }
   auto shell = testbed_.spawn(command);
   if (shell.wait(1min) != 0) testbed::fail("starting the pods' processes: " + shell.errors());
   testbed::wait_until("every pod holds its memory", 2min, [&] {
-    return std::ranges::all_of(pods,
-                               [&](const auto& pod) { return testbed_.node().memory_usage(pod.cgroup) >= 1 << 20; });
+    return std::ranges::all_of(names,
+                               [&](const auto& name) { return testbed_.node().memory_usage(cgroup(name)) >= 1 << 20; });
   });
+  for (const auto& name : names) {
+    runtime_.put_pod(name, cgroup(name));
+    runtime_.tell(1, name);
+  }
 }
 
 void Crowd::leave_free(std::int64_t bytes) {
@@ -71,9 +77,7 @@ void Crowd::leave_free(std::int64_t bytes) {
 Crowd::Victim::Victim(Crowd& crowd)
     : crowd_{crowd}, name_{fmt::format("victim-{}", ++crowd.victims_)}, size_{crowd.testbed_.directory() / name_} {
   testbed::replace_file(size_, "8Mi");
-  const auto pod = crowd.make(name_);
-  crowd.start({pod}, "follow " + size_.native());
-  crowd.runtime_->add(pod);
+  crowd.start({name_}, "follow " + size_.native());
 }
 
 Crowd::Victim::~Victim() {
@@ -87,7 +91,9 @@ void Crowd::Victim::leave(const testbed::Agent& agent) {
 
 void Crowd::Victim::remove() {
   is_there_ = false;
-  crowd_.runtime_->remove(name_);
+  crowd_.runtime_.remove_sandbox(name_);
+  crowd_.runtime_.remove_container(name_);
+  crowd_.runtime_.tell(1, name_);
   testbed::wait_until("the pod's cgroups can be removed", 30s, [&] {
     const auto containers = crowd_.container(name_);
     for (const auto& directory : containers) {

@@ -1,6 +1,7 @@
 #include "cri/fake_runtime.hpp"
 
 #include <api.grpc.pb.h>
+#include <fmt/format.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
@@ -406,19 +407,19 @@ struct FakeRuntime::Server {
   std::unique_ptr<grpc::Server> server;
 };
 
-FakeRuntime::FakeRuntime() : state_(std::make_unique<State>()) {
+FakeRuntime::FakeRuntime(std::string socket) : socket_(std::move(socket)), state_(std::make_unique<State>()) {
+  if (!socket_.empty()) return;
   auto name = (std::filesystem::temp_directory_path() / "evictd-cri-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
   directory_ = name;
+  socket_ = directory_ + "/cri.sock";
 }
 
 FakeRuntime::~FakeRuntime() {
   stop();
   std::error_code ignored;
-  std::filesystem::remove_all(directory_, ignored);
+  if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
 }
-
-std::string FakeRuntime::endpoint() const { return "unix://" + directory_ + "/cri.sock"; }
 
 void FakeRuntime::start() { start_server(true); }
 
@@ -433,9 +434,8 @@ void FakeRuntime::start_server(bool listen) {
 }
 
 void FakeRuntime::listen_silently() {
-  silent_listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (silent_listener_ < 0 || os::bind_to(silent_listener_, directory_ + "/cri.sock") != 0 ||
-      listen(silent_listener_, 4) != 0)
+  silent_listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (silent_listener_ < 0 || os::bind_to(silent_listener_, socket_) != 0 || listen(silent_listener_, 4) != 0)
     throw std::runtime_error("cannot listen on " + endpoint());
 }
 
@@ -464,6 +464,24 @@ void FakeRuntime::put(runtime::v1::Container container, std::string info) {
   const std::lock_guard lock{state_->mutex};
   const auto id = container.id();
   state_->containers.insert_or_assign(id, State::Entry<runtime::v1::Container>{std::move(container), std::move(info)});
+}
+
+void FakeRuntime::put_pod(const std::string& uid, const std::string& cgroup) {
+  runtime::v1::PodSandbox sandbox;
+  sandbox.set_id(uid);
+  sandbox.mutable_metadata()->set_name(uid);
+  sandbox.mutable_metadata()->set_namespace_("default");
+  sandbox.mutable_metadata()->set_uid(uid);
+  sandbox.set_state(runtime::v1::SANDBOX_READY);
+  put(std::move(sandbox), fmt::format(R"({{"config":{{"linux":{{"cgroup_parent":"{}"}}}}}})", cgroup));
+  runtime::v1::Container container;
+  container.set_id(uid);
+  container.set_pod_sandbox_id(uid);
+  container.mutable_metadata()->set_name("main");
+  container.set_state(runtime::v1::CONTAINER_RUNNING);
+  put(std::move(container), fmt::format(R"({{"pid":0,"config":{{"linux":{{"resources":{{"oom_score_adj":1000}}}}}},)"
+                                        R"("runtimeSpec":{{"linux":{{"cgroupsPath":"{}/main"}}}}}})",
+                                        cgroup));
 }
 
 void FakeRuntime::mount_image(const std::string& container_id, const std::string& image) {

@@ -11,16 +11,15 @@
 
 namespace evictd::test {
 
-/// A container runtime inside the test: serves the calls of CRI v1 that evictd makes on a unix socket in a directory of
-/// its own, holds what the test puts into it, and fails or hangs where the test says so. All methods may be called from
-/// any thread.
+/// A container runtime inside the test: serves the calls of CRI v1 that evictd makes on a unix socket, holds what the
+/// test puts into it, and fails or hangs where the test says so. All methods may be called from any thread.
 class FakeRuntime {
  public:
-  /// Not serving yet: see start().
-  FakeRuntime();
+  /// Not serving yet: see start(). `socket`: a path, in place of a directory of its own.
+  explicit FakeRuntime(std::string socket = {});
   ~FakeRuntime();
 
-  [[nodiscard]] std::string endpoint() const;
+  [[nodiscard]] std::string endpoint() const { return "unix://" + socket_; }
   void start();
   /// As if it were killed: calls under way break, the socket is gone.
   void stop();
@@ -32,6 +31,9 @@ class FakeRuntime {
   /// Adds the sandbox, or replaces the one with its id. `info` is what a verbose status says under "info".
   void put(runtime::v1::PodSandbox sandbox, std::string info);
   void put(runtime::v1::Container container, std::string info);
+  /// A pod of the namespace "default" that runs, with its uid for a name and for all ids: its sandbox, and a container
+  /// "main" whose cgroup is CGROUP/main.
+  void put_pod(const std::string& uid, const std::string& cgroup);
   /// What the container's status says that it has mounted as an image volume.
   void mount_image(const std::string& container_id, const std::string& image);
   /// A removal takes an image by its id; a status also by a tag.
@@ -104,7 +106,8 @@ class FakeRuntime {
   class ImageService;
   struct Server;
 
-  std::string directory_;
+  std::string directory_;  // its own, if any
+  std::string socket_;
   std::unique_ptr<State> state_;
   std::unique_ptr<Server> server_;
   int silent_listener_ = -1;
