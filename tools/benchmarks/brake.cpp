@@ -2,11 +2,10 @@
 
 #include <chrono>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
-#include "benchmarks/benches.hpp"
+#include "benchmarks/commands.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/scene.hpp"
 #include "benchmarks/variant.hpp"
@@ -21,30 +20,26 @@ using evictd::v1::Event;
 
 namespace {
 
-/// The runs of one database, with the brake or without.
-struct BrakeRuns {
-  bool brakes = false;
-  int runs = 0;
-  int in_order = 0;                ///< runs in which all that it had to write is on the disk
-  int kernel_kills = 0;            ///< runs in which the kernel's OOM killer killed a process
-  int others_evicted = 0;          ///< runs in which another pod went
-  std::vector<double> held_ms{};   ///< how long it was held, of each run in which it was
-  std::vector<double> left_mib{};  ///< of each run: how much of the node's memory was free at the worst moment
+struct BrakeOptions {
+  int trials = 20;  ///< with the brake, and as many without
+  /// memory.available below so many MiB evicts. An emulated processor, on which SIGTERM takes a second to arrive, needs
+  /// more than a real one.
+  int threshold_mib = 100;
 };
 
-std::string_view name(const BrakeRuns& result) { return result.brakes ? "braked" : "killed at once"; }
-
-void add_time_held(testbed::Agent& agent, const std::string& pod, std::vector<double>& held_ms) {
-  for (const auto& event : agent.events().all()) {
-    if (event.kind() != Event::BRAKED || event.braked().phase() == "held" || testbed::key(event.pod()) != pod) continue;
-    held_ms.push_back(milliseconds(event.braked().duration()));
-  }
+/// How long the pod was held, ms; nothing where it was not.
+std::vector<double> times_held(testbed::Agent& agent, const std::string& pod) {
+  std::vector<double> held_ms;
+  for (const auto& event : agent.events().all())
+    if (event.kind() == Event::BRAKED && event.braked().phase() != "held" && testbed::key(event.pod()) == pod)
+      held_ms.push_back(milliseconds(event.braked().duration()));
+  return held_ms;
 }
 
-void run_once(Scene& scene, BrakeRuns& result, int number) {
+Row brake_once(Scene& scene, bool brakes, int number) {
   scene.wait_until_calm();
   auto options = agent_options(Variant::fast, scene.thresholds());
-  if (result.brakes) options.eviction = fmt::format("brake: {{time: {}ms}}", testbed::patient(10s).count());
+  if (brakes) options.eviction = fmt::format("brake: {{time: {}ms}}", testbed::patient(10s).count());
   testbed::Agent agent{scene.testbed(), options};
   // Each has a name of its own: events of an earlier evictd are told as well.
   const auto name = fmt::format("database-{}", number);
@@ -67,44 +62,39 @@ void run_once(Scene& scene, BrakeRuns& result, int number) {
   kills.look();
   observer.stop();
 
-  ++result.runs;
-  result.in_order += database.ended_in_order() && database.written() == testbed::Database::size ? 1 : 0;
-  result.kernel_kills += kills.look() ? 1 : 0;
-  result.others_evicted += scene.calm_pods_run() ? 0 : 1;
-  add_time_held(agent, pod.key(), result.held_ms);
-  result.left_mib.push_back(Scene::left_mib(observer));
+  const auto left_mib = Scene::left_mib(observer);
+  return {{"inOrder", "in order", int{database.ended_in_order() && database.written() == testbed::Database::size}},
+          {"kernelOomKills", "kernel kills", int{kills.look()}},
+          {"othersEvicted", "others went", int{!scene.calm_pods_run()}},
+          {"heldMs", "held, ms", times_held(agent, pod.key()), "{median:.0f}/{p90:.0f}"},
+          {"leftMiB", "left, median", left_mib, "{median:.1f}"},
+          {"", "left, least", left_mib, "{least:.1f}"}};
 }
-
-Row figures(const BrakeRuns& of) {
-  return {{"variant", "", name(of)},
-          {"runs", "runs", of.runs},
-          {"inOrder", "in order", of.in_order},
-          {"kernelOomKills", "kernel kills", of.kernel_kills},
-          {"othersEvicted", "others went", of.others_evicted},
-          {"heldMs", "held, ms", of.held_ms, "{median:.0f}/{p90:.0f}"},
-          {"leftMiB", "left, median", of.left_mib, "{median:.1f}"},
-          {"", "left, least", of.left_mib, "{least:.1f}"}};
-}
-
-}  // namespace
 
 Report measure_brake(const BrakeOptions& options) {
-  std::vector<BrakeRuns> results{{.brakes = true}, {.brakes = false}};
   Scene scene{options.threshold_mib * mebi};
   warm_memory(Scene::node_memory * 2);
-  int number = 0;
-  for (int round = 1; round <= options.trials; ++round)
-    for (auto& result : results) {
-      run_once(scene, result, ++number);
-      progress(fmt::format("run {}/{}, {}: {} ended in order, {} kernel OOM kills, {:.0f} MiB left", round,
-                           options.trials, name(result), result.in_order, result.kernel_kills, result.left_mib.back()));
-    }
+  const auto rows =
+      in_turn(options.trials,
+              {{{{"variant", "", "braked"}}, [&](int number) { return brake_once(scene, true, number); }},
+               {{{"variant", "", "killed at once"}}, [&](int number) { return brake_once(scene, false, number); }}});
   return report_of("brake",
                    fmt::format("A node of 1 GiB, memory.available<{}Mi, and a pod that takes all it can get and has {} "
                                "MiB to write at its end.\nHeld: median and p90 of how long the brake held it. Left: "
                                "free memory at the worst moment, MiB.",
                                options.threshold_mib, testbed::Database::size / mebi),
-                   rows_of(results));
+                   rows);
+}
+
+}  // namespace
+
+void add_brake(Commands& commands) {
+  commands.add({"brake", "how often a pod that must write at its end gets to, with eviction.brake and without",
+                "with the brake, and as many without"},
+               measure_brake, [](auto& command, auto& options) {
+                 number(command, "--threshold", options.threshold_mib, "memory.available below so many MiB evicts", 50,
+                        500);
+               });
 }
 
 }  // namespace bench

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "benchmarks/commands.hpp"
 #include "benchmarks/simulated_node.hpp"
 #include "testbed/failure.hpp"
 
@@ -241,10 +242,20 @@ Report report_of(const ClusterResult& result, const ClusterOptions& options) {
                       told.statuses, told.events, told.again)};
 }
 
-Report report_cluster(const ClusterOptions& options) {
-  auto bounded = options;
-  bounded.evictions = std::min(options.evictions, options.pods);
-  return report_of(measure_cluster(bounded), bounded);
+void add_cluster(Commands& commands) {
+  commands.add(
+      {"cluster", "what many evictds cost one API server, at rest and when all is not well"},
+      +[](const ClusterOptions& options) {
+        auto bounded = options;
+        bounded.evictions = std::min(options.evictions, options.pods);
+        return report_of(measure_cluster(bounded), bounded);
+      },
+      [](auto& command, auto& options) {
+        number(command, "--nodes", options.nodes, "each takes 4 open files", 1, 10'000);
+        number(command, "--pods", options.pods, "of each node", 1, 500);
+        number(command, "--evictions", options.evictions, "of each node in the storm; at most its pods", 1, 500);
+      },
+      alone);
 }
 
 }  // namespace bench

@@ -38,7 +38,5 @@ struct ClusterResult {
 [[nodiscard]] ClusterResult measure_cluster(const ClusterOptions& options);
 
 [[nodiscard]] Report report_of(const ClusterResult& result, const ClusterOptions& options);
-/// Both. Of as many evictions as there are pods at most.
-[[nodiscard]] Report report_cluster(const ClusterOptions& options);
 
 }  // namespace bench

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "benchmarks/benches.hpp"
+#include "benchmarks/commands.hpp"
 #include "benchmarks/floor.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/scene.hpp"
@@ -35,6 +35,13 @@ using namespace std::chrono_literals;
 using evictd::v1::Event;
 
 namespace {
+
+struct LatencyOptions {
+  int trials = 20;  ///< of each variant
+  std::vector<std::string> variants{"fast", "cri", "floor"};
+  std::string plot{};  ///< an SVG file, empty: none: a strip for each variant with every trial's stages along a
+                       ///< logarithmic axis of time
+};
 
 /// The stages of an eviction, each counted from the moment at which the observer first saw the node beyond the
 /// threshold. "killed" with CRI is the runtime's answer, which comes after the kill; "growth over" is the same for all.
@@ -289,8 +296,7 @@ Report report_trials(const std::vector<LatencyTrial>& trials, int rounds) {
               rounds, table_of(table))};
 }
 
-}  // namespace
-
+/// The variants in turn.
 Report measure_latency(const LatencyOptions& options) {
   const auto variants = variants_named(options.variants);
   std::ofstream plot;
@@ -302,6 +308,18 @@ Report measure_latency(const LatencyOptions& options) {
   progress("bench: " + options.plot + " cannot be written to");  // and the figures are told all the same
   report.exit_code = 1;
   return report;
+}
+
+}  // namespace
+
+void add_latency(Commands& commands) {
+  commands.add(
+      {"latency", "from crossing a memory threshold to free memory, beside a bare kill loop", "of each variant"},
+      measure_latency, [](auto& command, auto& options) {
+        command.add_option("--plot", options.plot, "an SVG file to draw the trials into");
+        variants(command, options.variants,
+                 {"fast", "cri", "timer", "sampler", "fence", "hook", "hook-hangs", "floor"});
+      });
 }
 
 }  // namespace bench

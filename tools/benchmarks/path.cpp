@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "benchmarks/benches.hpp"
+#include "benchmarks/commands.hpp"
 #include "benchmarks/crowd.hpp"
 #include "benchmarks/scene.hpp"
 #include "benchmarks/variant.hpp"
@@ -20,6 +21,11 @@ namespace bench {
 using evictd::v1::Event;
 
 namespace {
+
+struct PathOptions {
+  int trials = 5;  ///< evictions at each size, each by an evictd of its own
+  std::vector<std::size_t> pods{5, 110};
+};
 
 PathTimes times_of(const Event& cleanup) {
   const std::chrono::steady_clock::time_point woken{std::chrono::nanoseconds{cleanup.wake().monotonic_ns()}};
@@ -44,33 +50,17 @@ Path evict_one(testbed::Testbed& testbed, Crowd& crowd) {
   return *path;
 }
 
-/// As doubles, to be summed up over evictions.
-struct Values {
-  void add(const PathStage& stage) {
-    calls.push_back(static_cast<double>(stage.calls));
-    opened.push_back(static_cast<double>(stage.opened));
-    listed.push_back(static_cast<double>(stage.listed));
-    if (stage.instructions) instructions.push_back(static_cast<double>(*stage.instructions));
-    gaps.push_back(static_cast<double>(stage.longest_gap.count()) / 1e3);
-  }
-  /// Of a stage of all evictions at one size.
-  [[nodiscard]] Row figures(std::size_t pods, std::string_view until) const {
-    constexpr std::string_view two = "{median:.0f}/{max:.0f}";
-    Row row{{"", "pods", pods},
-            {"", "until", until},
-            {"calls", "calls", summarize(calls), two},
-            {"opened", "opened", summarize(opened), two},
-            {"listed", "listed", summarize(listed), two}};
-    if (instructions.empty())
-      row.emplace_back("", "instructions", "not told");
-    else
-      row.emplace_back("instructions", "instructions", summarize(instructions), "{median:.0f}");
-    row.emplace_back("longestGapUs", "longest gap us", summarize(gaps), two);
-    return row;
-  }
-
-  std::vector<double> calls, opened, listed, instructions, gaps;
-};
+/// Of one eviction: lists of one.
+Row figures(const PathStage& stage) {
+  constexpr std::string_view two = "{median:.0f}/{max:.0f}";
+  const auto one = [](auto number) { return std::vector{static_cast<double>(number)}; };
+  return {{"calls", "calls", one(stage.calls), two},
+          {"opened", "opened", one(stage.opened), two},
+          {"listed", "listed", one(stage.listed), two},
+          {"instructions", "instructions", stage.instructions ? one(*stage.instructions) : std::vector<double>{},
+           "{median:.0f}"},
+          {"longestGapUs", "longest gap us", std::vector{static_cast<double>(stage.longest_gap.count()) / 1e3}, two}};
+}
 
 PathStage together(const Path& path) {
   PathStage all;
@@ -90,17 +80,17 @@ std::vector<Row> measure_at(std::size_t pods, int evictions) {
   testbed::Testbed testbed{{.start_containerd = false}};
   Crowd crowd{testbed, pods - 1};
   crowd.leave_free(Crowd::free_memory);
-  std::array<Values, path_stages.size()> values;
-  Values all;
+  std::vector<Row> rows(path_stages.size() + 1);
   for (int number = 1; number <= evictions; ++number) {
     const auto path = evict_one(testbed, crowd);
-    for (std::size_t i = 0; i < path.size(); ++i) values[i].add(path[i]);
-    all.add(together(path));
-    progress(fmt::format("{} pods, eviction {}/{}: {} system calls", pods, number, evictions, together(path).calls));
+    const auto all = together(path);
+    for (std::size_t i = 0; i < path.size(); ++i) add(rows[i], figures(path[i]));
+    add(rows.back(), figures(all));
+    progress(fmt::format("{} pods, eviction {}/{}: {} system calls", pods, number, evictions, all.calls));
   }
-  std::vector<Row> rows;
-  for (std::size_t i = 0; i < values.size(); ++i) rows.push_back(values[i].figures(pods, path_stages[i]));
-  rows.push_back(all.figures(pods, "all"));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    rows[i] = joined({{"", "pods", pods}, {"", "until", i < path_stages.size() ? path_stages[i] : "all"}},
+                     summarized(std::move(rows[i])));
   return rows;
 }
 
@@ -127,6 +117,9 @@ std::optional<Path> path_of(std::span<const testbed::TracedCall> calls, const Pa
   return path;
 }
 
+namespace {
+
+/// Counts by ptrace(2) and perf_event_open(2). Traced, evictd is slower by far, so no times are told but the gaps.
 Report measure_path(const PathOptions& options) {
   std::vector<Row> all;
   std::vector<Row> results;
@@ -142,6 +135,17 @@ Report measure_path(const PathOptions& options) {
                               "runtime is a stand-in.\nevictd is traced, so a gap between two calls includes some "
                               "microseconds of that.\n\n{}",
                               options.trials, table_of(all))};
+}
+
+}  // namespace
+
+void add_path(Commands& commands) {
+  commands.add(
+      {"path",
+       "what evictd does from its wake-up to the first signal: system calls, instructions, the longest gap, by stage",
+       "evictions at each size"},
+      measure_path,
+      [](auto& command, auto& options) { number(command, "--pods", options.pods, "the sizes", 1, 5000); });
 }
 
 }  // namespace bench

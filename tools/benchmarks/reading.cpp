@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json/value_to.hpp>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -11,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "benchmarks/benches.hpp"
+#include "benchmarks/commands.hpp"
 #include "benchmarks/scene.hpp"
 #include "benchmarks/variant.hpp"
 #include "testbed/agent.hpp"
@@ -26,21 +27,18 @@ using namespace std::chrono_literals;
 
 namespace {
 
+struct ReadingOptions {
+  int trials = 10;  ///< with a tripwire, and as many without
+};
+
 constexpr std::int64_t reading_threshold = 300 * mebi;
 constexpr auto reading_time = 15s;
 
-/// How fast a pod read files while nothing was short.
-struct Reading {
-  std::vector<double> mib_per_second{};   ///< of each run
-  std::vector<double> stalled_percent{};  ///< of its time, in which it waited for memory (PSI)
-  std::uint64_t spurious = 0;             ///< wake-ups for nothing, of all runs
-};
-
-/// Beside an evictd of the variant.
+/// How fast a pod read files while nothing was short, beside an evictd of the variant.
 struct ReadingRuns {
   Variant variant = Variant::fast;
-  Reading filling{};  ///< until the node is full of file cache
-  Reading full{};
+  Row filling{};  ///< until the node is full of file cache
+  Row full{};
 };
 
 /// A pod that does nothing but read files.
@@ -76,10 +74,9 @@ void check_runs(const Reader& reader, testbed::Agent& agent) {
   testbed::fail("the reader is gone; evictd told:" + told);
 }
 
-/// What is read until `condition`, or for so long.
+/// What is read until `condition`, or for so long. Spurious: wake-ups for nothing.
 template <class Condition>
-void read_until(const Reader& reader, testbed::Agent& agent, Reading& result, std::chrono::seconds longest,
-                Condition condition) {
+Row read_until(const Reader& reader, testbed::Agent& agent, std::chrono::seconds longest, Condition condition) {
   check_runs(reader, agent);
   const auto trips = spurious_trips(agent);
   const auto stalled = reader.stalled();
@@ -88,40 +85,40 @@ void read_until(const Reader& reader, testbed::Agent& agent, Reading& result, st
   while (!condition() && std::chrono::steady_clock::now() - begin < longest) std::this_thread::sleep_for(10ms);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   check_runs(reader, agent);
-  result.mib_per_second.push_back(static_cast<double>(reader.bytes() - bytes) / mebi / took.count());
-  result.stalled_percent.push_back(static_cast<double>(reader.stalled() - stalled) / 1e4 / took.count());
-  result.spurious += spurious_trips(agent) - trips;
+  const std::vector speed{static_cast<double>(reader.bytes() - bytes) / mebi / took.count()};
+  const std::vector stalled_percent{static_cast<double>(reader.stalled() - stalled) / 1e4 / took.count()};
+  return {{"", "runs", 1},
+          {"mibPerSecond", "MiB/s, median", speed, "{median:.0f}"},
+          {"", "least", speed, "{least:.0f}"},
+          {"", "most", speed, "{max:.0f}"},
+          {"stalledPercent", "stalled", stalled_percent, "{median:.2f} %"},
+          {"spurious", "spurious", spurious_trips(agent) - trips}};
 }
 
 /// From a node without cache until it is full of it, and on from there.
-void run_once(const Reader& reader, Scene& scene, ReadingRuns& result) {
+void read_once(const Reader& reader, Scene& scene, ReadingRuns& result) {
   reader.freeze(true);
   // The kernel frees what it can, and says EAGAIN where that is less.
   std::ofstream{reader.node.memory_directory() / "memory.reclaim"} << "1G";
   testbed::Agent agent{scene.testbed(), agent_options(result.variant, scene.thresholds())};
   agent.wait_for_pods(scene.calm_pods() + 1);
   reader.freeze(false);
-  read_until(reader, agent, result.filling, 2min, [&] { return reader.has_filled_node(); });
-  read_until(reader, agent, result.full, reading_time, [] { return false; });
+  add(result.filling, read_until(reader, agent, 2min, [&] { return reader.has_filled_node(); }));
+  add(result.full, read_until(reader, agent, reading_time, [] { return false; }));
 }
 
-double median_of(const Reading& reading) { return summarize(reading.mib_per_second).median; }
+double median_speed(const Row& row) {
+  return summarize(boost::json::value_to<std::vector<double>>(row.at(1).value)).median;
+}
 
 /// `last`: the last variant's, for comparison.
-Row figures(const ReadingRuns& of, const char* node, const Reading& reading, const Reading& last) {
-  return {{"", "", name(of.variant)},
-          {"", "node", node},
-          {"", "runs", reading.mib_per_second.size()},
-          {"mibPerSecond", "MiB/s, median", reading.mib_per_second, "{median:.0f}"},
-          {"", "least", reading.mib_per_second, "{least:.0f}"},
-          {"", "most", reading.mib_per_second, "{max:.0f}"},
-          {"ratioOfMedians", "x", median_of(reading) / median_of(last), "{:.3f}"},
-          {"stalledPercent", "stalled", reading.stalled_percent, "{median:.2f} %"},
-          {"spurious", "spurious", reading.spurious}};
+Row figures(Variant variant, const char* node, const Row& reading, const Row& last) {
+  return joined(joined({{"", "", name(variant)}, {"", "node", node}}, reading),
+                {{"ratioOfMedians", "x", median_speed(reading) / median_speed(last), "{:.3f}"}});
 }
 
-}  // namespace
-
+/// On cgroup v2: a pod reads on and on, each page once. In turn with a tripwire (fast) and without one (sampler), from
+/// a node without cache until it is full of it, and 15 s more.
 Report measure_reading(const ReadingOptions& options) {
   if (!testbed::cgroup_host().v2)
     testbed::fail("a tripwire is cgroup v2's, and this machine has its memory on v1: see tools/vm/run");
@@ -131,10 +128,9 @@ Report measure_reading(const ReadingOptions& options) {
   testbed::wait_until("the node is full of file cache", 2min, [&] { return reader.has_filled_node(); });
   for (int round = 1; round <= options.trials; ++round) {
     for (auto& result : results) {
-      run_once(reader, scene, result);
-      progress(fmt::format("run {}/{}, {}: {:.0f} MiB/s while the node fills, {:.0f} once it is full", round,
-                           options.trials, name(result.variant), result.filling.mib_per_second.back(),
-                           result.full.mib_per_second.back()));
+      read_once(reader, scene, result);
+      progress(fmt::format("run {}/{}, {}, while the node fills: {}; once it is full: {}", round, options.trials,
+                           name(result.variant), line_of(result.filling), line_of(result.full)));
     }
     std::ranges::reverse(results);  // nobody is always the second one
   }
@@ -144,8 +140,8 @@ Report measure_reading(const ReadingOptions& options) {
   std::vector<Row> full;
   std::vector<Row> results_of_both;
   for (const auto& result : results) {
-    filling.push_back(figures(result, "filling", result.filling, results.back().filling));
-    full.push_back(figures(result, "full", result.full, results.back().full));
+    filling.push_back(figures(result.variant, "filling", result.filling, results.back().filling));
+    full.push_back(figures(result.variant, "full", result.full, results.back().full));
     results_of_both.push_back(
         {{"variant", name(result.variant)}, {"filling", json_of(filling.back())}, {"full", json_of(full.back())}});
   }
@@ -155,6 +151,14 @@ Report measure_reading(const ReadingOptions& options) {
               "A pod reads files on a node of 1 GiB: while their cache fills the node, and once it is full. x: times "
               "the last one's\nmedian. Stalled: by PSI, the median of what the pod waited for memory.\n\n" +
               table_of(filling)};
+}
+
+}  // namespace
+
+void add_reading(Commands& commands) {
+  commands.add({"reading", "what a tripwire costs a pod that only reads files; on cgroup v2",
+                "of 15 s with a tripwire, and as many without"},
+               measure_reading);
 }
 
 }  // namespace bench

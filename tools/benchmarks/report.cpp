@@ -2,11 +2,16 @@
 
 #include <fmt/args.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/value_to.hpp>
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <iterator>
+#include <numeric>
 
 namespace bench {
 
@@ -44,6 +49,7 @@ std::string filled(std::string_view format, const json::value& value) {
     const auto all = json::value_to<std::vector<double>>(value);
     auto summary = json::value_from(summarize(all)).as_object();
     summary["least"] = std::ranges::min(all);
+    summary["mean"] = std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
     return filled(format, summary);
   }
   if (const auto* members = value.if_object()) {
@@ -93,6 +99,57 @@ json::object json_of(const Row& row) {
   return object;
 }
 
+std::string line_of(const Row& row) {
+  std::vector<std::string> parts;
+  for (const auto& [key, heading, format, value] : row)
+    if (!format.empty())
+      parts.push_back(fmt::format("{}{}{}", heading, heading.empty() ? "" : ": ", filled(format, value)));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+void add(Row& all, const Row& run) {
+  if (all.empty()) {
+    all = run;
+    return;
+  }
+  for (std::size_t i = 0; i < run.size(); ++i) {
+    auto& sum = all[i].value;
+    if (auto* list = sum.if_array())
+      std::ranges::copy(run[i].value.as_array(), std::back_inserter(*list));
+    else if (sum.is_number())
+      sum = sum.to_number<std::int64_t>() + run[i].value.to_number<std::int64_t>();
+  }
+}
+
+Row joined(Row first, const Row& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+Row summarized(Row row) {
+  for (auto& [key, heading, format, value] : row) {
+    if (!value.is_array()) continue;
+    if (value.as_array().empty())
+      key = "";
+    else
+      value = json::value_from(summarize(json::value_to<std::vector<double>>(value)));
+  }
+  return row;
+}
+
+std::vector<Row> in_turn(int rounds, const std::vector<Contender>& contenders) {
+  std::vector<Row> sums(contenders.size());
+  std::vector<Row> rows(contenders.size());
+  int number = 0;
+  for (int round = 1; round <= rounds; ++round)
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+      add(sums[i], joined({{"runs", "runs", 1}}, contenders[i].run(++number)));
+      rows[i] = joined(contenders[i].who, sums[i]);
+      progress(fmt::format("run {}/{}, {}", round, rounds, line_of(rows[i])));
+    }
+  return rows;
+}
+
 json::object results_of(std::string_view bench, std::span<const Row> rows, const Row& given) {
   json::object object{{"bench", bench}};
   for (const auto& [key, value] : json_of(given)) object[key] = value;
@@ -104,5 +161,7 @@ json::object results_of(std::string_view bench, std::span<const Row> rows, const
 Report report_of(std::string_view bench, std::string_view about, std::span<const Row> rows, const Row& given) {
   return {.json = results_of(bench, rows, given), .text = fmt::format("{}\n\n{}", about, table_of(rows))};
 }
+
+void progress(std::string_view text) { fmt::print(stderr, "{}\n", text); }
 
 }  // namespace bench

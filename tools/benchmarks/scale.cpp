@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "benchmarks/benches.hpp"
+#include "benchmarks/commands.hpp"
 #include "benchmarks/crowd.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/process_cost.hpp"
@@ -29,13 +29,10 @@ using evictd::v1::Event;
 
 namespace {
 
-/// Of the evictions at one size.
-struct ScaleTimes {
-  std::vector<double> decided_ms{};       ///< wake-up to decision
-  std::vector<double> killed_ms{};        ///< wake-up to the first kill
-  std::vector<double> written_down_ms{};  ///< the first kill to when the pod was read for `explain`; < 0: before it
-  /// CPU time of all its threads from before the crossing until the cleanup is done.
-  std::vector<double> cpu_ms{};
+struct ScaleOptions {
+  int trials = 10;  ///< evictions at each size
+  std::vector<std::size_t> pods{10, 110, 500, 1000};
+  int idle_seconds = 20;  ///< how long it is watched doing nothing
 };
 
 /// What is told of the pod's end was read so long after the kill.
@@ -44,7 +41,10 @@ double written_down(testbed::Agent& agent, const std::string& pod) {
   return -milliseconds(told.explained().snapshot().taken_before_kill());
 }
 
-void evict_one(Crowd& crowd, testbed::Agent& agent, ScaleTimes& times, const std::string& which) {
+/// Of an eviction: how long after the wake-up it was decided and the first process killed, how long after that the pod
+/// was read for `explain` (< 0: before it), and the CPU time of all its threads from before the crossing until the
+/// cleanup is done. Lists of one.
+Row evict_one(Crowd& crowd, testbed::Agent& agent, const std::string& which) {
   Crowd::Victim victim{crowd};
   victim.wait_until_known(agent);
   const auto before = cost_of(agent.process().pid());
@@ -56,13 +56,17 @@ void evict_one(Crowd& crowd, testbed::Agent& agent, ScaleTimes& times, const std
     return milliseconds(time.value_or(*stages.woken) - *stages.woken);
   };
   const auto stage = [&](const char* name) { return static_cast<double>(cleanup.stages().at(name)) / 1e3; };
-  times.decided_ms.push_back(since(stages.decided));
-  times.killed_ms.push_back(since(stages.killed));
-  times.written_down_ms.push_back(written_down(agent, victim.key()));
-  times.cpu_ms.push_back(milliseconds((after.cpu - before.cpu).count()));
+  const std::vector decided{since(stages.decided)};
+  const std::vector killed{since(stages.killed)};
+  const std::vector written{written_down(agent, victim.key())};
   victim.leave(agent);
   progress(fmt::format("{}: observed after {:.2f} ms, measured {:.2f} ms, decided {:.2f} ms, killed {:.2f} ms", which,
-                       stage("observed"), stage("measured"), times.decided_ms.back(), times.killed_ms.back()));
+                       stage("observed"), stage("measured"), decided[0], killed[0]));
+  constexpr std::string_view three = "{median:.2f}/{p90:.2f}/{max:.2f}";
+  return {{"decidedMs", "decided ms", decided, three},
+          {"killedMs", "killed ms", killed, three},
+          {"writtenDownMs", "written down ms", written, three},
+          {"evictionCpuMs", "CPU of all ms", std::vector{milliseconds((after.cpu - before.cpu).count())}, three}};
 }
 
 /// "reactor 0.55, turns 0.25".
@@ -156,25 +160,18 @@ std::pair<Row, Row> measure_at(std::size_t pods, const ScaleOptions& options) {
   std::optional<testbed::Agent> agent{std::in_place, testbed, started};
   auto rest = measure_idle(*agent, started, options.idle_seconds, pods);
   const auto list = list_cpu_ms(crowd, *agent);
-  ScaleTimes times;
+  Row times;
   for (int number = 1; number <= options.trials; ++number)
-    evict_one(crowd, *agent, times, fmt::format("{} pods, eviction {}/{}", pods, number, options.trials));
+    add(times, evict_one(crowd, *agent, fmt::format("{} pods, eviction {}/{}", pods, number, options.trials)));
   // The most processor time of a turn, from its start on.
   const auto busiest = milliseconds(agent->status().reactor().busiest_turn());
   agent.reset();
-  constexpr std::string_view three = "{median:.2f}/{p90:.2f}/{max:.2f}";
-  return {{{"pods", "pods", pods},
-           {"decidedMs", "decided ms", summarize(times.decided_ms), three},
-           {"killedMs", "killed ms", summarize(times.killed_ms), three},
-           {"writtenDownMs", "written down ms", summarize(times.written_down_ms), three},
-           {"evictionCpuMs", "CPU of all ms", summarize(times.cpu_ms), three},
-           {"quietPassCpuUs", "quiet pass", quiet_pass_cpu_us(testbed, run, pods), "{:.0f} us"},
-           {"listCpuMs", "a list", list, "{:.1f} ms"},
-           {"busiestTurnMs", "busiest turn", busiest, "{:.1f} ms"}},
+  return {joined(joined({{"pods", "pods", pods}}, summarized(std::move(times))),
+                 {{"quietPassCpuUs", "quiet pass", quiet_pass_cpu_us(testbed, run, pods), "{:.0f} us"},
+                  {"listCpuMs", "a list", list, "{:.1f} ms"},
+                  {"busiestTurnMs", "busiest turn", busiest, "{:.1f} ms"}}),
           std::move(rest)};
 }
-
-}  // namespace
 
 Report measure_scale(const ScaleOptions& options) {
   std::vector<Row> work;
@@ -184,13 +181,22 @@ Report measure_scale(const ScaleOptions& options) {
     const auto [at_work, at_rest] = measure_at(pods, options);
     work.push_back(at_work);
     rest.push_back(at_rest);
-    results.push_back(at_work);
-    results.back().insert(results.back().end(), at_rest.begin(), at_rest.end());
+    results.push_back(joined(at_work, at_rest));
   }
   return {.json = results_of("scale", results),
           .text = fmt::format("Evicting, median/p90/max of {} evictions at each size. The runtime is a stand-in. "
                               "Written down: since the kill.\n\n{}\nAt rest for {} s, a second.\n\n{}",
                               options.trials, table_of(work), options.idle_seconds, table_of(rest))};
+}
+
+}  // namespace
+
+void add_scale(Commands& commands) {
+  commands.add({"scale", "what evictd takes, at work and at rest, with more and more pods", "evictions at each size"},
+               measure_scale, [](auto& command, auto& options) {
+                 number(command, "--pods", options.pods, "the sizes", 1, 5000);
+                 number(command, "--idle", options.idle_seconds, "seconds at rest", 1, 3600);
+               });
 }
 
 }  // namespace bench

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -48,10 +47,10 @@ void Scene::wait_until_calm() {
   testbed::wait_until("the node's memory is back", 60s, [&] { return testbed_.node().memory_usage() < 128 * mebi; });
 }
 
-double Scene::left_mib(const Observer& observer) {
+std::vector<double> Scene::left_mib(const Observer& observer) {
   const auto most = std::ranges::max(observer.samples(), {}, &Sample::node).node;
   // For a moment the kernel charges a little more than the limit.
-  return static_cast<double>(std::max<std::int64_t>(node_memory - most, 0)) / mebi;
+  return {static_cast<double>(std::max<std::int64_t>(node_memory - most, 0)) / mebi};
 }
 
 OwnPod::OwnPod(testbed::Testbed& testbed, testbed::PodSpec spec, std::string_view told)
@@ -90,7 +89,5 @@ Stages stages_of(const evictd::v1::Event& cleanup) {
 double milliseconds(const google::protobuf::Duration& time) {
   return static_cast<double>(time.seconds()) * 1e3 + static_cast<double>(time.nanos()) / 1e6;
 }
-
-void progress(std::string_view text) { fmt::print(stderr, "{}\n", text); }
 
 }  // namespace bench

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "benchmarks/observer.hpp"
+#include "benchmarks/report.hpp"
 #include "benchmarks/variant.hpp"
 #include "testbed/pod_spec.hpp"
 #include "testbed/testbed.hpp"
@@ -39,8 +40,8 @@ class Scene {
   [[nodiscard]] const std::filesystem::path& runtime_directory() const { return run_.path; }
   /// Until the memory of an earlier victim is back.
   void wait_until_calm();
-  /// How much of the node's memory was free at the worst moment that was seen.
-  [[nodiscard]] static double left_mib(const Observer& observer);
+  /// Of a run, how much of the node's memory was free at the worst moment that was seen: MiB, a list of one.
+  [[nodiscard]] static std::vector<double> left_mib(const Observer& observer);
 
  private:
   testbed::Testbed testbed_;
@@ -84,8 +85,5 @@ class OwnPod {
 /// What evictd's own events say of the eviction, once it is cleaned up.
 [[nodiscard]] Stages stages_of(const evictd::v1::Event& cleanup);
 [[nodiscard]] double milliseconds(const google::protobuf::Duration& time);
-
-/// Says on stderr how far the bench is.
-void progress(std::string_view text);
 
 }  // namespace bench

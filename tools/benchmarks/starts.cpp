@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "benchmarks/benches.hpp"
+#include "benchmarks/commands.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/testbed.hpp"
 
@@ -14,6 +14,13 @@ namespace bench {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+struct StartsOptions {
+  int trials = 100;  ///< pods that start, one after the other
+};
+
+/// Milliseconds until evictd ranks the pod as one of the runtime's. What asking evictd takes is in it.
 Report measure_starts(const StartsOptions& options) {
   testbed::Testbed testbed{{.node = {.memory_limit = std::int64_t{1} << 30}}};
   const testbed::Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 50Mi}"}};
@@ -45,6 +52,13 @@ Report measure_starts(const StartsOptions& options) {
       "the pod.\n\nmedian {medianMs:.1f}, p90 {p90Ms:.1f}, max {maxMs:.1f}; {before} were known before the answer",
       report.json);
   return report;
+}
+
+}  // namespace
+
+void add_starts(Commands& commands) {
+  commands.add({"starts", "how soon evictd knows a pod that the runtime has started", "pods that start"},
+               measure_starts);
 }
 
 }  // namespace bench

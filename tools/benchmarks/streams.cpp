@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "benchmarks/benches.hpp"
+#include "benchmarks/commands.hpp"
 #include "benchmarks/crowd.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/scene.hpp"
@@ -35,6 +35,13 @@ using namespace std::chrono_literals;
 using evictd::v1::Event;
 
 namespace {
+
+struct StreamsOptions {
+  int trials = 20;                 ///< evictions in each situation
+  std::size_t subscribers = 1000;  ///< each on a connection of its own
+  int rate = 10'000;               ///< events a second that are asked for
+  std::string scheduler = "none";  ///< or "nice" or "roundRobin", as a unit can have it
+};
 
 constexpr std::size_t pods_of_streams = 10;
 constexpr std::int64_t streams_threshold = 300 * mebi;
@@ -155,12 +162,6 @@ class EventLoad {
   std::jthread thread_;
 };
 
-struct Times {
-  std::vector<double> decided;
-  std::vector<double> killed;
-  std::vector<double> crossing_to_kill;
-};
-
 struct Counts {
   double seconds = 0;
   double events = 0;
@@ -168,7 +169,8 @@ struct Counts {
   double missed = 0;
 };
 
-void evict_one(testbed::Testbed& testbed, Crowd& crowd, testbed::Agent& agent, Times& times) {
+/// From the wake-up on, as evictd says it, and from the crossing, as it is seen from outside.
+Row evict_one(testbed::Testbed& testbed, Crowd& crowd, testbed::Agent& agent) {
   Crowd::Victim victim{crowd};
   victim.wait_until_known(agent);
   // The node's usage at which the threshold is met.
@@ -180,9 +182,11 @@ void evict_one(testbed::Testbed& testbed, Crowd& crowd, testbed::Agent& agent, T
 
   const auto course = course_of(observer.samples(), level);
   if (!course.crossing || !stages.killed || !stages.decided) testbed::fail("the victim did not cross the threshold");
-  times.decided.push_back(milliseconds(*stages.decided - *stages.woken));
-  times.killed.push_back(milliseconds(*stages.killed - *stages.woken));
-  times.crossing_to_kill.push_back(milliseconds(*stages.killed - *course.crossing));
+  const auto since = [&](Nanoseconds begin, Nanoseconds end) { return std::vector{milliseconds(end - begin)}; };
+  constexpr std::string_view two = "{median:.2f} / {p90:.2f}";
+  return {{"decidedMs", "decided", since(*stages.woken, *stages.decided), two},
+          {"killedMs", "killed", since(*stages.woken, *stages.killed), two},
+          {"crossingToKillMs", "since crossing", since(*course.crossing, *stages.killed), two}};
 }
 
 /// An agent with subscribers and events as they are wanted, and some evictions.
@@ -202,9 +206,9 @@ class Situation {
     const auto told = subscribers ? subscribers->read() : 0;
     const auto missed = subscribers ? subscribers->missed() : 0;
     for (int i = 0; i < count; ++i) {
-      evict_one(testbed, crowd, agent, times_);
-      progress(fmt::format("{}: decided after {:.2f} ms, killed {:.2f} ms, {:.2f} ms after the crossing", name_,
-                           times_.decided.back(), times_.killed.back(), times_.crossing_to_kill.back()));
+      const auto times = evict_one(testbed, crowd, agent);
+      add(times_, times);
+      progress(fmt::format("{}, ms: {}", name_, line_of(times)));
     }
     counts_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (load) counts_.events += static_cast<double>(load->made() - made);
@@ -214,43 +218,36 @@ class Situation {
     if (subscribers->lost() > 0) testbed::fail(fmt::format("{} subscribers were cut off", subscribers->lost()));
   }
 
-  /// A second are events, and of all subscribers together what they were told and told that they had missed. The times
-  /// are from the wake-up on, as evictd says it, and from the crossing, as it is seen from outside.
+  /// A second are events, and of all subscribers together what they were told and told that they had missed.
   [[nodiscard]] Row figures() const {
-    constexpr std::string_view two = "{median:.2f} / {p90:.2f}";
-    return {{"situation", "", name_},
-            {"subscribers", "readers", subscribers_},
-            {"eventsPerSecond", "events", counts_.events / counts_.seconds, "{:.0f}"},
-            {"toldPerSecond", "told", counts_.told / counts_.seconds, "{:.0f}"},
-            {"missedPerSecond", "missed", counts_.missed / counts_.seconds, "{:.0f}"},
-            {"decidedMs", "decided", summarize(times_.decided), two},
-            {"killedMs", "killed", summarize(times_.killed), two},
-            {"crossingToKillMs", "since crossing", summarize(times_.crossing_to_kill), two}};
-  }
-  /// Its times beside those of another one.
-  [[nodiscard]] Row ratios(const char* name, const Situation& base) const {
-    const auto ratio = [&](std::vector<double> Times::* of) {
-      const auto ours = summarize(times_.*of);
-      const auto theirs = summarize(base.times_.*of);
-      return fmt::format("{:.2f} / {:.2f}", ours.median / theirs.median, ours.p90 / theirs.p90);
-    };
-    return {{"", "", name},
-            {"", "", ""},
-            {"", "", ""},
-            {"", "", ""},
-            {"", "", ""},
-            {"", "", ratio(&Times::decided)},
-            {"", "", ratio(&Times::killed)},
-            {"", "", ratio(&Times::crossing_to_kill)}};
+    return joined({{"situation", "", name_},
+                   {"subscribers", "readers", subscribers_},
+                   {"eventsPerSecond", "events", counts_.events / counts_.seconds, "{:.0f}"},
+                   {"toldPerSecond", "told", counts_.told / counts_.seconds, "{:.0f}"},
+                   {"missedPerSecond", "missed", counts_.missed / counts_.seconds, "{:.0f}"}},
+                  summarized(times_));
   }
 
  private:
   std::string name_;
   bool events_;
   std::size_t subscribers_;
-  Times times_;
+  Row times_;
   Counts counts_;
 };
+
+/// The times of a row beside those of another one.
+Row ratios(const char* name, const Row& of, const Row& base) {
+  Row row{{"", "", name}};
+  for (std::size_t i = 1; i < of.size(); ++i) {
+    const auto ratio = [&](const char* of_what) {
+      return of[i].value.at(of_what).as_double() / base[i].value.at(of_what).as_double();
+    };
+    row.emplace_back("", "",
+                     of[i].value.is_object() ? fmt::format("{:.2f} / {:.2f}", ratio("median"), ratio("p90")) : "");
+  }
+  return row;
+}
 
 /// What runs evictd as the unit does with CPUSchedulingResetOnFork=yes and Nice=-10 or CPUSchedulingPolicy=rr: for the
 /// deciding thread alone.
@@ -260,8 +257,8 @@ std::vector<std::string> scheduled(const std::string& scheduler) {
   return {};
 }
 
-}  // namespace
-
+/// A quiet log and nobody who reads it, then events, then events and subscribers, all in turn and a few evictions at a
+/// time.
 Report measure_streams(const StreamsOptions& options) {
   testbed::Testbed testbed{{.start_containerd = false}};
   Crowd crowd{testbed, pods_of_streams};
@@ -287,13 +284,26 @@ Report measure_streams(const StreamsOptions& options) {
   std::vector<Row> rows;
   for (const auto& situation : situations) rows.push_back(situation.figures());
   auto results = results_of("streams", rows, {{"trials", options.trials}});
-  rows.push_back(situations[1].ratios("the second of them to quiet", situations[0]));
-  rows.push_back(situations[2].ratios("the third of them to quiet", situations[0]));
+  rows.push_back(ratios("the second of them to quiet", rows[1], rows[0]));
+  rows.push_back(ratios("the third of them to quiet", rows[2], rows[0]));
   return {.json = std::move(results),
           .text = fmt::format("{} evictions in each situation, {} pods. A second: events, told and missed by all "
                               "subscribers together.\nMilliseconds, median / p90: from the wake-up to the decision and "
                               "to the kill, and from the crossing of the\nthreshold to the kill.\n\n{}",
                               options.trials, pods_of_streams, table_of(rows))};
+}
+
+}  // namespace
+
+void add_streams(Commands& commands) {
+  commands.add({"streams", "whether many subscribers and events make an eviction later", "evictions in each situation"},
+               measure_streams, [](auto& command, auto& options) {
+                 number(command, "--subscribers", options.subscribers, "each with a connection of its own", 1, 20'000);
+                 number(command, "--rate", options.rate, "events a second", 20, 1'000'000);
+                 command.add_option("--scheduler", options.scheduler, "how the deciding thread is scheduled")
+                     ->check(CLI::IsMember({"none", "nice", "roundRobin"}))
+                     ->capture_default_str();
+               });
 }
 
 }  // namespace bench

@@ -6,10 +6,9 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "benchmarks/benches.hpp"
+#include "benchmarks/commands.hpp"
 #include "benchmarks/scene.hpp"
 #include "benchmarks/variant.hpp"
 #include "core/pod.hpp"
@@ -25,20 +24,13 @@ using evictd::v1::Event;
 
 namespace {
 
+struct TrimOptions {
+  int trials = 5;  ///< with the trim, and as many without
+};
+
 constexpr std::int64_t cache = 300 * mebi;
 constexpr std::int64_t trim_threshold = 50 * mebi;
 constexpr auto trim_patience = 60s;  // until the grace period is over, and the eviction that may come of it
-
-/// The runs of a node that is short by file cache alone, with eviction.trim or without.
-struct TrimRuns {
-  bool trims = false;
-  int runs = 0;
-  int evictions = 0;                ///< runs in which the pod that held the cache went
-  std::vector<double> freed_mib{};  ///< of each trim
-  std::vector<double> took_ms{};    ///< of each trim
-};
-
-std::string_view name(const TrimRuns& result) { return result.trims ? "trimmed" : "not trimmed"; }
 
 /// As evictd counts it, bytes.
 std::int64_t available(Scene& scene) {
@@ -57,7 +49,7 @@ std::optional<evictd::v1::Trimmed> trim_of(testbed::Agent& agent, const std::str
   return std::nullopt;
 }
 
-void run_once(Scene& scene, TrimRuns& result, int number) {
+Row trim_once(Scene& scene, bool trims, int number) {
   scene.wait_until_calm();
   const auto name = fmt::format("reader-{}", number);  // each of its own: events of an earlier evictd are told as well
   const OwnPod reader{scene.testbed(),
@@ -73,46 +65,44 @@ void run_once(Scene& scene, TrimRuns& result, int number) {
                   trim_threshold, available(scene) + cache / 2));
   // Also the pass that first knows the pod comes while the grace period runs.
   options.notifier = "fallbackInterval: 1s";
-  if (result.trims) options.eviction = "trim: cache";
+  if (trims) options.eviction = "trim: cache";
   testbed::Agent agent{scene.testbed(), options};
 
   const auto evicted = [&] { return agent.events().has(Event::EVICTION_INTENDED, reader.key()); };
   testbed::wait_until("the trim, or the eviction", trim_patience,
                       [&] { return trim_of(agent, reader.key()) || evicted(); });
+  std::vector<double> freed_mib;
+  std::vector<double> took_ms;
   if (const auto trim = trim_of(agent, reader.key())) {
-    result.freed_mib.push_back(static_cast<double>(trim->freed_bytes()) / mebi);
-    result.took_ms.push_back(milliseconds(trim->duration()));
+    freed_mib.push_back(static_cast<double>(trim->freed_bytes()) / mebi);
+    took_ms.push_back(milliseconds(trim->duration()));
   }
   // The grace period, and more.
-  const bool gone = testbed::comes_true(result.trims ? 8s : trim_patience, evicted);
-  ++result.runs;
-  result.evictions += gone ? 1 : 0;
+  const bool gone = testbed::comes_true(trims ? 8s : trim_patience, evicted);
+  return {{"evictions", "evictions", int{gone}},
+          {"freedMiB", "freed, MiB", freed_mib, "{median:.0f}/{p90:.0f}"},
+          {"tookMs", "took, ms", took_ms, "{median:.0f}/{p90:.0f}"}};
 }
-
-Row figures(const TrimRuns& of) {
-  return {{"variant", "", name(of)},
-          {"runs", "runs", of.runs},
-          {"evictions", "evictions", of.evictions},
-          {"freedMiB", "freed, MiB", of.freed_mib, "{median:.0f}/{p90:.0f}"},
-          {"tookMs", "took, ms", of.took_ms, "{median:.0f}/{p90:.0f}"}};
-}
-
-}  // namespace
 
 Report measure_trim(const TrimOptions& options) {
-  std::vector<TrimRuns> results{{.trims = true}, {.trims = false}};
   Scene scene{trim_threshold};
-  int number = 0;
-  for (int round = 1; round <= options.trials; ++round)
-    for (auto& result : results) {
-      run_once(scene, result, ++number);
-      progress(fmt::format("run {}/{}, {}: {} evictions", round, options.trials, name(result), result.evictions));
-    }
+  const auto rows =
+      in_turn(options.trials,
+              {{{{"variant", "", "trimmed"}}, [&](int number) { return trim_once(scene, true, number); }},
+               {{{"variant", "", "not trimmed"}}, [&](int number) { return trim_once(scene, false, number); }}});
   return report_of("trim",
                    fmt::format("A node of 1 GiB that meets a soft threshold, with 5 s of grace, by half of the {} MiB "
                                "of file cache that a pod\nuses. Freed and took: median and p90 of the trims.",
                                cache / mebi),
-                   rows_of(results));
+                   rows);
+}
+
+}  // namespace
+
+void add_trim(Commands& commands) {
+  commands.add({"trim", "what eviction.trim gives back, how quickly, and whether a pod goes all the same",
+                "with the trim, and as many without"},
+               measure_trim);
 }
 
 }  // namespace bench

@@ -11,10 +11,12 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "benchmarks/commands.hpp"
 #include "benchmarks/scene.hpp"
 #include "benchmarks/soak/diary.hpp"
 #include "benchmarks/soak/dice.hpp"
@@ -25,6 +27,7 @@
 #include "benchmarks/soak/samples.hpp"
 #include "benchmarks/soak/verdict.hpp"
 #include "benchmarks/variant.hpp"
+#include "core/duration.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/wait.hpp"
@@ -295,11 +298,40 @@ json::object Soak::judge() {
   return figures;
 }
 
-}  // namespace
-
+/// Runs evictd on a real containerd for so long, with pods that come and go, hogs, a containerd that is killed and
+/// subscribers that come and go, and looks at what has to hold. Ends early when it is asked to.
 Report run(const Options& options, const std::stop_token& asked) {
   const auto figures = Soak{options, asked}.run();
   return {.json = figures, .text = text_of(figures, options), .exit_code = figures.at("violations") == 0 ? 0 : 1};
 }
 
+}  // namespace
+
 }  // namespace bench::soak
+
+namespace bench {
+
+void add_soak(Commands& commands) {
+  commands.add(
+      {"soak", "whether it lasts: hogs, pods, containerds and subscribers come and go"}, soak::run,
+      [](auto& command, auto& options) {
+        options.seed = std::random_device{}();
+        command
+            .template add_option_function<std::string>(
+                "--duration",
+                [&options](const std::string& text) {
+                  const auto duration = evictd::core::parse_duration(text);
+                  if (!duration || *duration < std::chrono::seconds{1})
+                    throw CLI::ValidationError("--duration", "\"" + text + "\" is no duration of a second or more");
+                  options.duration = std::chrono::duration_cast<std::chrono::milliseconds>(*duration);
+                },
+                "5m, 1h30m; Ctrl-C ends it before, with the figures so far")
+            ->default_str("1h");
+        command.add_option("--seed", options.seed, "of all that is random; none: a new one, which is told");
+        number(command, "--pods", options.pods, "that stand on the node", 5, 100);
+        number(command, "--subscribers", options.subscribers, "that come and go", 1, 500);
+      },
+      supervised_until_asked);
+}
+
+}  // namespace bench
