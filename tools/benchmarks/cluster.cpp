@@ -40,7 +40,7 @@ void allow_connections(int nodes) {
 class Cluster {
  public:
   Cluster(const ClusterOptions& options, int haste)
-      : options_{options}, server_{options.nodes, options.pods, 60'000ms / haste} {
+      : options_{options}, server_{reactor_, options.nodes, options.pods, 60'000ms / haste} {
     for (int number = 0; number < options.nodes; ++number)
       nodes_.push_back(std::make_unique<SimulatedNode>(
           reactor_.get_executor(), pool_.get_executor(),
@@ -90,9 +90,9 @@ class Cluster {
 
  private:
   const ClusterOptions& options_;
-  CountingServer server_;
   asio::thread_pool pool_{1};
   asio::io_context reactor_{1};
+  CountingServer server_;
   std::vector<std::unique_ptr<SimulatedNode>> nodes_;
 };
 
@@ -130,7 +130,7 @@ void measure_trouble(const ClusterOptions& options, ClusterResult& result) {
     cluster.run_until_all_told();
   });
   cluster.run_for(200ms);  // whoever tells something twice does it now
-  const auto objects = cluster.server().objects();
+  const auto& objects = cluster.server().objects();
   result.told = objects.told();
   result.evictions = options.nodes * options.evictions;
   result.pod_bytes = objects.pod_json(0, 0).size();

@@ -75,8 +75,7 @@ class ClusterObjects {
   std::vector<Pod> states_;       // node by node
   std::set<std::string> events_;  // names
   Told told_;
-  std::string pod_spec_;
-  std::string pod_status_;
+  std::string containers_;
   std::string managed_fields_;
   std::string node_images_;
 };

@@ -6,10 +6,8 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/use_future.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -63,11 +61,6 @@ asio::awaitable<bool> write(tcp::socket& socket, std::string text) {
 int sum(const std::vector<int>& seconds) { return std::accumulate(seconds.begin(), seconds.end(), 0); }
 int greatest(const std::vector<int>& seconds) { return seconds.empty() ? 0 : std::ranges::max(seconds); }
 
-/// Runs it on the server's thread, and waits for it.
-auto on_thread_of(asio::io_context& context, auto work) {
-  return asio::post(context, asio::use_future(std::move(work))).get();
-}
-
 }  // namespace
 
 int ClusterPhase::count(Call call) const { return sum(requests.at(static_cast<std::size_t>(call))); }
@@ -103,15 +96,13 @@ struct CountingServer::Connection {
   bool watches = false;
   bool ends = false;  // the watch
 };
-CountingServer::CountingServer(int nodes, int pods, std::chrono::milliseconds bookmarks)
-    : objects_{nodes, pods}, bookmarks_{bookmarks}, watches_(static_cast<std::size_t>(nodes)) {
-  asio::co_spawn(context_, accept(), asio::detached);
-  thread_ = std::thread{[this] { context_.run(); }};
-}
 
-CountingServer::~CountingServer() {
-  context_.stop();
-  thread_.join();
+CountingServer::CountingServer(asio::io_context& reactor, int nodes, int pods, std::chrono::milliseconds bookmarks)
+    : acceptor_{reactor, {asio::ip::address_v4::loopback(), 0}},
+      objects_{nodes, pods},
+      bookmarks_{bookmarks},
+      watches_(static_cast<std::size_t>(nodes)) {
+  asio::co_spawn(reactor, accept(), asio::detached);
 }
 
 void CountingServer::count(const ClusterObjects::Handled& handled, std::size_t in, std::size_t out) {
@@ -140,7 +131,7 @@ asio::awaitable<void> CountingServer::accept() {
     boost::system::error_code ignored;
     connection->socket.set_option(tcp::no_delay(true), ignored);
     connections_.insert(connection);
-    asio::co_spawn(context_, serve(connection), asio::detached);
+    asio::co_spawn(acceptor_.get_executor(), serve(connection), asio::detached);
   }
 }
 
@@ -210,55 +201,37 @@ asio::awaitable<bool> CountingServer::watch(ConnectionPtr connection, ClusterObj
 }
 
 void CountingServer::turn_away() {
-  on_thread_of(context_, [this] {
-    away_ = true;
-    for (const auto& connection : connections_) connection->cut();
-  });
-}
-
-void CountingServer::take_again() {
-  on_thread_of(context_, [this] { away_ = false; });
+  away_ = true;
+  for (const auto& connection : connections_) connection->cut();
 }
 
 void CountingServer::end_watches() {
-  on_thread_of(context_, [this] {
-    for (const auto& weak : watches_)
-      if (const auto connection = weak.lock()) {
-        connection->ends = true;
-        connection->wake.cancel();
-      }
-  });
+  for (const auto& weak : watches_)
+    if (const auto connection = weak.lock()) {
+      connection->ends = true;
+      connection->wake.cancel();
+    }
 }
 
-int CountingServer::watches() {
-  return on_thread_of(context_, [this] {
-    return static_cast<int>(std::ranges::count_if(watches_, [](const auto& weak) {
-      const auto connection = weak.lock();
-      return connection && connection->watches && !connection->ends && connection->socket.is_open();
-    }));
-  });
-}
-
-ClusterObjects CountingServer::objects() {
-  return on_thread_of(context_, [this] { return objects_; });
+int CountingServer::watches() const {
+  return static_cast<int>(std::ranges::count_if(watches_, [](const auto& weak) {
+    const auto connection = weak.lock();
+    return connection && connection->watches && !connection->ends && connection->socket.is_open();
+  }));
 }
 
 void CountingServer::begin_phase(std::string name) {
-  on_thread_of(context_, [&] {
-    phase_ = {.name = std::move(name)};
-    phase_began_ = Clock::now();
-    requests_of_.clear();
-  });
+  phase_ = {.name = std::move(name)};
+  phase_began_ = Clock::now();
+  requests_of_.clear();
 }
 
-ClusterPhase CountingServer::end_phase() {
-  return on_thread_of(context_, [this] {
-    phase_.seconds = std::chrono::duration<double>(Clock::now() - phase_began_).count();
-    const auto all = static_cast<std::size_t>(std::max(1.0, std::ceil(phase_.seconds)));
-    for (auto& seconds : phase_.requests) seconds.resize(all);
-    phase_.turned_away.resize(all);
-    return phase_;
-  });
+const ClusterPhase& CountingServer::end_phase() {
+  phase_.seconds = std::chrono::duration<double>(Clock::now() - phase_began_).count();
+  const auto all = static_cast<std::size_t>(std::max(1.0, std::ceil(phase_.seconds)));
+  for (auto& seconds : phase_.requests) seconds.resize(all);
+  phase_.turned_away.resize(all);
+  return phase_;
 }
 
 }  // namespace bench

@@ -10,7 +10,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "benchmarks/cluster_objects.hpp"
@@ -38,32 +37,30 @@ struct ClusterPhase {
   [[nodiscard]] int peak() const;
 };
 
-/// A small API server on 127.0.0.1 that keeps a cluster's pods and nodes, speaks plain HTTP/1.1 and counts. It runs on
-/// a thread of its own; any thread may call its methods, which wait for that one.
+/// A small API server on 127.0.0.1 that keeps a cluster's pods and nodes, speaks plain HTTP/1.1 and counts. On the
+/// reactor's thread, as its clients are.
 class CountingServer {
  public:
   /// `bookmarks`: how often each watch gets one.
-  CountingServer(int nodes, int pods, std::chrono::milliseconds bookmarks);
+  CountingServer(boost::asio::io_context& reactor, int nodes, int pods, std::chrono::milliseconds bookmarks);
   CountingServer(const CountingServer&) = delete;
   CountingServer& operator=(const CountingServer&) = delete;
-  ~CountingServer();
 
   [[nodiscard]] int port() const { return acceptor_.local_endpoint().port(); }
 
   /// Breaks all connections, and takes no new ones until told so.
   void turn_away();
-  void take_again();
+  void take_again() { away_ = false; }
   /// Ends all watches properly, as a server does before it goes away.
   void end_watches();
   /// How many nodes have one now.
-  [[nodiscard]] int watches();
+  [[nodiscard]] int watches() const;
 
-  /// As they are now.
-  [[nodiscard]] ClusterObjects objects();
+  [[nodiscard]] const ClusterObjects& objects() const { return objects_; }
   /// Counts anew.
   void begin_phase(std::string name);
   /// What came since.
-  [[nodiscard]] ClusterPhase end_phase();
+  [[nodiscard]] const ClusterPhase& end_phase();
 
  private:
   struct Connection;
@@ -81,8 +78,7 @@ class CountingServer {
   /// The entry of the second in which the phase is.
   [[nodiscard]] int& now_of(std::vector<int>& seconds) const;
 
-  boost::asio::io_context context_{1};
-  boost::asio::ip::tcp::acceptor acceptor_{context_, {boost::asio::ip::address_v4::loopback(), 0}};
+  boost::asio::ip::tcp::acceptor acceptor_;
   ClusterObjects objects_;
   std::chrono::milliseconds bookmarks_;
   std::vector<std::weak_ptr<Connection>> watches_;  // the last of each node
@@ -91,7 +87,6 @@ class CountingServer {
   std::chrono::steady_clock::time_point phase_began_ = std::chrono::steady_clock::now();
   std::map<int, int> requests_of_;  // nodes, in the phase
   bool away_ = false;
-  std::thread thread_;
 };
 
 }  // namespace bench
