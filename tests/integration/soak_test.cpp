@@ -12,7 +12,6 @@
 #include "benchmarks/soak/evictions.hpp"
 #include "benchmarks/soak/findings.hpp"
 #include "benchmarks/soak/samples.hpp"
-#include "benchmarks/soak/verdict.hpp"
 #include "core/duration.hpp"
 #include "testbed/process.hpp"
 #include "testbed/programs.hpp"

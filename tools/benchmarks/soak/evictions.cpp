@@ -66,4 +66,17 @@ std::string flaw(const Eviction& eviction) {
 
 bool may_go(const std::string& pod) { return pod.starts_with("default/hog-") || pod.starts_with("default/brief-"); }
 
+boost::json::object judge_evictions(const std::vector<Eviction>& evictions, Findings& findings) {
+  int wrong_victims = 0;
+  int failed_steps = 0;  // the evictions went on without them
+  for (const auto& eviction : evictions) {
+    failed_steps += eviction.failed_steps;
+    if (const auto wrong = flaw(eviction); !wrong.empty()) findings.add(wrong);
+    if (may_go(eviction.pod)) continue;
+    ++wrong_victims;
+    findings.add(fmt::format("{} was evicted, which had not to go", eviction.pod));
+  }
+  return {{"all", evictions.size()}, {"wrongVictims", wrong_victims}, {"failedSteps", failed_steps}};
+}
+
 }  // namespace bench::soak

@@ -1,12 +1,15 @@
 #pragma once
 #include <evictd.pb.h>
 
+#include <boost/json/object.hpp>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "benchmarks/soak/findings.hpp"
 
 namespace bench::soak {
 
@@ -47,5 +50,8 @@ class Evictions {
 
 /// Whether a pod of this key is one that grew beyond the threshold, by its name.
 [[nodiscard]] bool may_go(const std::string& pod);
+
+/// Whether each was told once, hit whom it may and was over in time; how many there were, by what became of them.
+boost::json::object judge_evictions(const std::vector<Eviction>& evictions, Findings& findings);
 
 }  // namespace bench::soak

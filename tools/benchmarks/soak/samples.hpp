@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 
+#include "benchmarks/soak/findings.hpp"
+
 namespace bench::soak {
 
 /// What evictd holds at one moment.
@@ -35,5 +37,11 @@ struct Trend {
 // For boost::json::value_from.
 void tag_invoke(boost::json::value_from_tag, boost::json::value& result, const Sample& sample);
 void tag_invoke(boost::json::value_from_tag, boost::json::value& result, const Trend& trend);
+
+/// Whether memory and threads stayed flat from the end of the warm-up on, and the trends of all three; null where the
+/// samples are too few. Memory is not judged where a sanitizer keeps what was freed. Descriptors follow the pods and
+/// subscribers that happen to be there, by dozens: they are judged to the last one where the same pods stand and nobody
+/// reads, before and after.
+boost::json::object judge_growth(std::span<const Sample> samples, double warm_up_minutes, Findings& findings);
 
 }  // namespace bench::soak

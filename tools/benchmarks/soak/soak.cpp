@@ -22,10 +22,10 @@
 #include "benchmarks/soak/dice.hpp"
 #include "benchmarks/soak/findings.hpp"
 #include "benchmarks/soak/hogs.hpp"
+#include "benchmarks/soak/leftovers.hpp"
 #include "benchmarks/soak/pods.hpp"
 #include "benchmarks/soak/readers.hpp"
 #include "benchmarks/soak/samples.hpp"
-#include "benchmarks/soak/verdict.hpp"
 #include "benchmarks/variant.hpp"
 #include "core/duration.hpp"
 #include "testbed/agent.hpp"
@@ -89,7 +89,6 @@ class Soak {
   std::stop_callback<std::function<void()>> forward_;
   Findings findings_;
   Ledger ledger_;
-  VisitorFigures visitors_;
   std::map<std::string, int> descriptors_;      // of evictd, when all had settled
   std::map<std::string, int> own_descriptors_;  // of the bench, which has the other end of each connection
   double minutes_ = 0;                          // less than was asked for where it ended early
@@ -118,7 +117,7 @@ json::object Soak::run() {
   agent_.emplace(testbed_, agent_options(options_));
   chronicle_.emplace(*agent_, ledger_, findings_);
   hogs_.emplace(Hogs::Parts{testbed_, *agent_, keeper_, crossings_, chronicle_->evictions(), findings_}, options_.seed);
-  restarts_.emplace(testbed_, options_.seed);
+  restarts_.emplace(testbed_, findings_, options_.seed);
   chatter_.emplace(testbed_, *agent_, findings_, options_.seed);
   rehearse();
   settled_before_ = settle("before", std::numeric_limits<int>::max());
@@ -139,7 +138,7 @@ void Soak::rehearse() {
                         [this] { return chronicle_->last() >= agent_->status().last_event_sequence(); });
   });
   {
-    const Visitors visitors{*agent_, ledger_, findings_, visitors_, ~options_.seed, options_.subscribers};
+    const Visitors visitors{*agent_, ledger_, findings_, ~options_.seed, options_.subscribers};
     restarts_->once(true, 0s);
     hogs_->cross(2);
     pause(end_.get_token(), 5s);
@@ -149,7 +148,7 @@ void Soak::rehearse() {
 
 void Soak::act() {
   const auto begin = Clock::now();
-  const Visitors visitors{*agent_, ledger_, findings_, visitors_, options_.seed, options_.subscribers};
+  const Visitors visitors{*agent_, ledger_, findings_, options_.seed, options_.subscribers};
   std::vector<std::jthread> acting;
   acting.push_back(start("chatter", [&](const auto& stop) { chatter_->run(stop); }));
   acting.push_back(start("pods", [&](const auto& stop) { population_.change(stop); }));
@@ -195,9 +194,9 @@ void Soak::look_at(Clock::time_point begin) {
 void Soak::say_how_it_goes(double minutes) const {
   const auto& last = samples_.back();
   progress(fmt::format("{:.0f} min: {} pods started, {} evictions, event {}, {:.1f} MiB, {} descriptors, {} threads{}",
-                       minutes, keeper_.started(), chronicle_->evictions().all().size(), chronicle_->last(),
-                       last.resident_mib, last.files, last.threads,
-                       findings_.count() == 0 ? "" : fmt::format(", {} VIOLATIONS", findings_.count())));
+                       minutes, findings_.figures().at("pods").at("started").as_int64(),
+                       chronicle_->evictions().all().size(), chronicle_->last(), last.resident_mib, last.files,
+                       last.threads, findings_.count() == 0 ? "" : fmt::format(", {} VIOLATIONS", findings_.count())));
 }
 
 /// Without evictd's ends of the connections that this process holds: gRPC 1.51 keeps one of a visitor open now and
@@ -264,25 +263,22 @@ json::object Soak::judge() {
   std::vector<double> kills;
   for (const auto& eviction : evictions)
     if (eviction.kill_ms) kills.push_back(*eviction.kill_ms);
-  auto crossings = hogs_->figures();
+  auto figures = findings_.figures();
+  auto& crossings = figures["crossings"].as_object();
+  crossings["growthToDeathMs"] = json::value_from(summarize(hogs_->dead_ms()));
   crossings["seenFromOutside"] = crossings_.count();
   crossings["longestMs"] = crossings_.longest_ms();
   crossings["wakeUpToKillMs"] = json::value_from(summarize(kills));
-  auto events = visitors_.told();
-  events["last"] = chronicle_->last();
+  figures["events"].as_object()["last"] = chronicle_->last();
   // An hour's first five minutes, and of less time at most the first one.
   const auto warm_up = std::max(minutes_ / 12, std::min(1.0, minutes_ / 5));
-  json::object figures{{"bench", "soak"},
-                       {"seed", options_.seed},
-                       {"minutes", minutes_},
-                       {"interrupted", interrupted_},
-                       {"pods", keeper_.figures()},
-                       {"containerd", restarts_->figures()},
-                       {"crossings", std::move(crossings)},
-                       {"evictions", judge_evictions(evictions, findings_)},
-                       {"events", std::move(events)},
-                       {"degraded", json::value_from(chronicle_->evictions().degraded())},
-                       {"warmUpMinutes", warm_up}};
+  figures["bench"] = "soak";
+  figures["seed"] = options_.seed;
+  figures["minutes"] = minutes_;
+  figures["interrupted"] = interrupted_;
+  figures["evictions"] = judge_evictions(evictions, findings_);
+  figures["degraded"] = json::value_from(chronicle_->evictions().degraded());
+  figures["warmUpMinutes"] = warm_up;
   for (const auto& [what, trend] : judge_growth(samples_, warm_up, findings_)) figures[what] = trend;
   figures["settledBefore"] = json::value_from(settled_before_);
   figures["settledAfter"] = json::value_from(settled_after_);
