@@ -8,7 +8,6 @@
 #include "benchmarks/commands.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/scene.hpp"
-#include "benchmarks/variant.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/database.hpp"
 #include "testbed/wait.hpp"

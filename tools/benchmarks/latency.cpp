@@ -21,7 +21,6 @@
 #include "benchmarks/floor.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/scene.hpp"
-#include "benchmarks/variant.hpp"
 #include "core/pod.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/failure.hpp"

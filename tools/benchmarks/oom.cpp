@@ -16,7 +16,6 @@
 #include "benchmarks/commands.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/scene.hpp"
-#include "benchmarks/variant.hpp"
 #include "core/pod.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/pod_spec.hpp"

@@ -11,7 +11,6 @@
 #include "benchmarks/commands.hpp"
 #include "benchmarks/crowd.hpp"
 #include "benchmarks/scene.hpp"
-#include "benchmarks/variant.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/testbed.hpp"

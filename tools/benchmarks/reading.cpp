@@ -14,7 +14,6 @@
 
 #include "benchmarks/commands.hpp"
 #include "benchmarks/scene.hpp"
-#include "benchmarks/variant.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/failure.hpp"

@@ -17,7 +17,6 @@
 #include "benchmarks/observer.hpp"
 #include "benchmarks/process_cost.hpp"
 #include "benchmarks/scene.hpp"
-#include "benchmarks/variant.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/testbed.hpp"
 

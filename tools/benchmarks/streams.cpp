@@ -21,7 +21,6 @@
 #include "benchmarks/crowd.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/scene.hpp"
-#include "benchmarks/variant.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/channel.hpp"
 #include "testbed/failure.hpp"
@@ -162,13 +161,6 @@ class EventLoad {
   std::jthread thread_;
 };
 
-struct Counts {
-  double seconds = 0;
-  double events = 0;
-  double told = 0;
-  double missed = 0;
-};
-
 /// From the wake-up on, as evictd says it, and from the crossing, as it is seen from outside.
 Row evict_one(testbed::Testbed& testbed, Crowd& crowd, testbed::Agent& agent) {
   Crowd::Victim victim{crowd};
@@ -189,51 +181,48 @@ Row evict_one(testbed::Testbed& testbed, Crowd& crowd, testbed::Agent& agent) {
           {"crossingToKillMs", "since crossing", since(*course.crossing, *stages.killed), two}};
 }
 
-/// An agent with subscribers and events as they are wanted, and some evictions.
-class Situation {
- public:
-  Situation(std::string name, bool events, std::size_t subscribers)
-      : name_{std::move(name)}, events_{events}, subscribers_{subscribers} {}
+/// An agent with subscribers and events as they are wanted, and what came of it in some evictions.
+struct Situation {
+  std::string name;
+  bool has_events;
+  std::size_t subscribers;
+  double seconds = 0;
+  double events = 0;
+  double told = 0;    ///< to all subscribers together
+  double missed = 0;  ///< likewise, as they were told
+  Row times{};
 
   void evict(testbed::Testbed& testbed, Crowd& crowd, testbed::Agent& agent, const StreamsOptions& options, int count) {
-    std::optional<Subscribers> subscribers;
-    if (subscribers_ > 0) subscribers.emplace(agent, subscribers_);
+    std::optional<Subscribers> readers;
+    if (subscribers > 0) readers.emplace(agent, subscribers);
     std::optional<EventLoad> load;
-    if (events_) load.emplace(testbed, agent, options.rate);
+    if (has_events) load.emplace(testbed, agent, options.rate);
     std::this_thread::sleep_for(1s);  // it is in its stride
     const auto begin = std::chrono::steady_clock::now();
-    const auto made = load ? load->made() : 0;
-    const auto told = subscribers ? subscribers->read() : 0;
-    const auto missed = subscribers ? subscribers->missed() : 0;
+    if (load) events -= static_cast<double>(load->made());
+    if (readers) told -= static_cast<double>(readers->read());
+    if (readers) missed -= static_cast<double>(readers->missed());
     for (int i = 0; i < count; ++i) {
-      const auto times = evict_one(testbed, crowd, agent);
-      add(times_, times);
-      progress(fmt::format("{}, ms: {}", name_, line_of(times)));
+      const auto eviction = evict_one(testbed, crowd, agent);
+      add(times, eviction);
+      progress(fmt::format("{}, ms: {}", name, line_of(eviction)));
     }
-    counts_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (load) counts_.events += static_cast<double>(load->made() - made);
-    if (!subscribers) return;
-    counts_.told += static_cast<double>(subscribers->read() - told);
-    counts_.missed += static_cast<double>(subscribers->missed() - missed);
-    if (subscribers->lost() > 0) testbed::fail(fmt::format("{} subscribers were cut off", subscribers->lost()));
+    seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (load) events += static_cast<double>(load->made());
+    if (!readers) return;
+    told += static_cast<double>(readers->read());
+    missed += static_cast<double>(readers->missed());
+    if (readers->lost() > 0) testbed::fail(fmt::format("{} subscribers were cut off", readers->lost()));
   }
 
-  /// A second are events, and of all subscribers together what they were told and told that they had missed.
   [[nodiscard]] Row figures() const {
-    return joined({{"situation", "", name_},
-                   {"subscribers", "readers", subscribers_},
-                   {"eventsPerSecond", "events", counts_.events / counts_.seconds, "{:.0f}"},
-                   {"toldPerSecond", "told", counts_.told / counts_.seconds, "{:.0f}"},
-                   {"missedPerSecond", "missed", counts_.missed / counts_.seconds, "{:.0f}"}},
-                  summarized(times_));
+    return joined({{"situation", "", name},
+                   {"subscribers", "readers", subscribers},
+                   {"eventsPerSecond", "events", events / seconds, "{:.0f}"},
+                   {"toldPerSecond", "told", told / seconds, "{:.0f}"},
+                   {"missedPerSecond", "missed", missed / seconds, "{:.0f}"}},
+                  summarized(times));
   }
-
- private:
-  std::string name_;
-  bool events_;
-  std::size_t subscribers_;
-  Row times_;
-  Counts counts_;
 };
 
 /// The times of a row beside those of another one.

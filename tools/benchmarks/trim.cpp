@@ -10,7 +10,6 @@
 
 #include "benchmarks/commands.hpp"
 #include "benchmarks/scene.hpp"
-#include "benchmarks/variant.hpp"
 #include "core/pod.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/failure.hpp"

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/scene.hpp"
 #include "benchmarks/soak/crossings.hpp"
 #include "benchmarks/soak/dice.hpp"
 #include "benchmarks/soak/evictions.hpp"
 #include "benchmarks/soak/findings.hpp"
 #include "benchmarks/soak/pods.hpp"
-#include "benchmarks/variant.hpp"
 #include "core/pod.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/scene.hpp"
 #include "benchmarks/soak/dice.hpp"
 #include "benchmarks/soak/findings.hpp"
-#include "benchmarks/variant.hpp"
 #include "core/pod.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/cri.hpp"
@@ -99,14 +99,8 @@ class Keeper {
       return testbed_.cri().calls().ask<runtime::v1::ListPodSandboxResponse>(request);
     };
     const auto left = sandboxes_of();
-    for (const auto& sandbox : left.items()) {
-      runtime::v1::StopPodSandboxRequest stop;
-      stop.set_pod_sandbox_id(sandbox.id());
-      testbed_.cri().calls().ask<runtime::v1::StopPodSandboxResponse>(stop);
-      runtime::v1::RemovePodSandboxRequest remove;
-      remove.set_pod_sandbox_id(sandbox.id());
-      testbed_.cri().calls().ask<runtime::v1::RemovePodSandboxResponse>(remove);
-    }
+    for (const auto& sandbox : left.items())
+      testbed_.cri().remove({.name = {}, .name_space = {}, .uid = uid, .sandbox = sandbox.id()});
     return sandboxes_of().items().empty();
   }
 

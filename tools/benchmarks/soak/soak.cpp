@@ -26,7 +26,6 @@
 #include "benchmarks/soak/pods.hpp"
 #include "benchmarks/soak/readers.hpp"
 #include "benchmarks/soak/samples.hpp"
-#include "benchmarks/variant.hpp"
 #include "core/duration.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/failure.hpp"
