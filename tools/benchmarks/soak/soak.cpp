@@ -1,5 +1,3 @@
-#include "benchmarks/soak/soak.hpp"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -25,6 +23,7 @@
 #include "benchmarks/soak/leftovers.hpp"
 #include "benchmarks/soak/pods.hpp"
 #include "benchmarks/soak/readers.hpp"
+#include "benchmarks/soak/report.hpp"
 #include "benchmarks/soak/samples.hpp"
 #include "core/duration.hpp"
 #include "testbed/agent.hpp"
@@ -38,6 +37,13 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 namespace {
+
+struct Options {
+  std::chrono::milliseconds duration = std::chrono::hours{1};
+  std::uint64_t seed = 1;  ///< of every random choice
+  int pods = 30;           ///< that stand on the node, give or take a fifth
+  int subscribers = 100;
+};
 
 // Two hogs that nobody evicts fit in: it is evictd that has to answer, not the kernel.
 constexpr std::int64_t node_memory = 1536 * mebi;
@@ -297,7 +303,9 @@ json::object Soak::judge() {
 /// subscribers that come and go, and looks at what has to hold. Ends early when it is asked to.
 Report run(const Options& options, const std::stop_token& asked) {
   const auto figures = Soak{options, asked}.run();
-  return {.json = figures, .text = text_of(figures, options), .exit_code = figures.at("violations") == 0 ? 0 : 1};
+  return {.json = figures,
+          .text = text_of(figures, options.pods, options.subscribers),
+          .exit_code = figures.at("violations") == 0 ? 0 : 1};
 }
 
 }  // namespace
