@@ -43,16 +43,11 @@ struct LatencyOptions {
 };
 
 /// The stages of an eviction, each counted from the moment at which the observer first saw the node beyond the
-/// threshold. "killed" with CRI is the runtime's answer, which comes after the kill; "growth over" is the same for all.
-constexpr std::array<std::string_view, 7> latency_stages{"woken",         "decided",  "killed", "growth over",
-                                                         "first release", "released", "cleanup"};
-/// Beside their milliseconds: how far the node's usage went beyond the threshold, MiB.
-constexpr std::size_t overshoot = latency_stages.size();
-
-struct LatencyTrial {
-  Variant variant;
-  std::array<std::optional<double>, overshoot + 1> figures{};
-};
+/// threshold, in milliseconds; and last how far the node's usage went beyond it. "killed" with CRI is the runtime's
+/// answer, which comes after the kill; "growth over" is the same for all.
+constexpr std::array<std::string_view, 8> latency_figures{"woken",         "decided",  "killed",  "growth over",
+                                                          "first release", "released", "cleanup", "overshoot MiB"};
+constexpr std::size_t latency_stages = latency_figures.size() - 1;
 
 constexpr std::int64_t latency_threshold = 300 * mebi;
 // Below the threshold by some 75 MiB, and then as far beyond it as leaves the node 75 MiB: the kernel has no reason to
@@ -62,21 +57,26 @@ constexpr std::string_view beyond_it = "900Mi";
 
 /// A crossing that is answered at once may lie between two looks of the observer: the kernel charges a processor
 /// 256 KiB at a time, and takes back what was not used as the process ends. Then it is known from who has answered.
-LatencyTrial trial_of(Variant variant, const Course& course, const Stages& stages, std::int64_t level) {
+/// Of each figure a list of one, or of none.
+Row trial_of(const Course& course, const Stages& stages, std::int64_t level) {
   const auto crossing = course.crossing ? course.crossing : stages.woken;
   if (!crossing) testbed::fail("the victim did not cross the threshold");
-  const auto since = [&](std::optional<Nanoseconds> time) -> std::optional<double> {
-    return time ? std::optional(milliseconds(*time - *crossing)) : std::nullopt;
+  const auto since = [&](std::optional<Nanoseconds> time) {
+    return time ? std::vector{milliseconds(*time - *crossing)} : std::vector<double>{};
   };
-  return {.variant = variant,
-          .figures = {since(stages.woken), since(stages.decided), since(stages.killed), since(course.growth_over),
-                      since(course.first_release), since(course.released), since(stages.cleanup),
-                      static_cast<double>(course.peak_of_node - level) / mebi}};
+  const std::array values{
+      since(stages.woken),         since(stages.decided),
+      since(stages.killed),        since(course.growth_over),
+      since(course.first_release), since(course.released),
+      since(stages.cleanup),       std::vector{static_cast<double>(course.peak_of_node - level) / mebi}};
+  Row row;
+  for (std::size_t i = 0; i < values.size(); ++i) row.emplace_back("", latency_figures[i], values[i], "{median:.2f}");
+  return row;
 }
 
 /// Lets the victim grow, with the observer looking, until `act` says what the one who acted did.
 template <class Act>
-LatencyTrial grow(Scene& scene, const OwnPod& victim, Variant variant, std::int64_t level, Act act) {
+Row grow(Scene& scene, const OwnPod& victim, std::int64_t level, Act act) {
   std::this_thread::sleep_for(500ms);  // what the pod's start stirred up is over
   Observer observer{scene.testbed().node().memory_directory(), victim.cgroup()};
   const auto held = observer.pod_usage();
@@ -85,13 +85,13 @@ LatencyTrial grow(Scene& scene, const OwnPod& victim, Variant variant, std::int6
   testbed::wait_until("the victim's memory is back", 60s, [&] { return observer.pod_usage() <= held / 20; });
   std::this_thread::sleep_for(5ms);  // for the observer's last sample
   observer.stop();
-  return trial_of(variant, course_of(observer.samples(), level), stages, level);
+  return trial_of(course_of(observer.samples(), level), stages, level);
 }
 
-LatencyTrial by_floor(Scene& scene, const OwnPod& victim) {
+Row by_floor(Scene& scene, const OwnPod& victim) {
   const auto level = scene.level();
   const Floor floor{scene.testbed().node().memory_directory(), victim.cgroup(), level};
-  return grow(scene, victim, Variant::floor, level, [&] {
+  return grow(scene, victim, level, [&] {
     testbed::wait_until("the floor has killed", 60s, [&] { return floor.done(); });
     return floor.stages();
   });
@@ -109,19 +109,19 @@ std::unique_ptr<testbed::FakeHook> add_hook(Scene& scene, Variant variant, testb
   return std::make_unique<testbed::FakeHook>(path, hangs ? testbed::hook_does::hang : testbed::hook_does::done);
 }
 
-LatencyTrial by_evictd(Scene& scene, const OwnPod& victim, Variant variant) {
+Row by_evictd(Scene& scene, const OwnPod& victim, Variant variant) {
   auto options = agent_options(variant, scene.thresholds());
   options.runtime_directory = scene.runtime_directory();
   const auto hook = add_hook(scene, variant, options);
   testbed::Agent agent{scene.testbed(), options};
   agent.wait_for_pods(scene.calm_pods() + 1);
-  auto trial = grow(scene, victim, variant, scene.level(),
+  auto trial = grow(scene, victim, scene.level(),
                     [&] { return stages_of(agent.events().wait_for(Event::CLEANUP_DONE, victim.key(), 60s)); });
   if (!scene.calm_pods_run()) testbed::fail("a calm pod was evicted, too");
   return trial;
 }
 
-LatencyTrial run_trial(Scene& scene, Variant variant, int number) {
+Row run_trial(Scene& scene, Variant variant, int number) {
   scene.wait_until_calm();
   const OwnPod victim{scene.testbed(),
                       {.name = fmt::format("victim-{}", number),
@@ -133,37 +133,11 @@ LatencyTrial run_trial(Scene& scene, Variant variant, int number) {
   return variant == Variant::floor ? by_floor(scene, victim) : by_evictd(scene, victim, variant);
 }
 
-/// The variants in turn.
-std::vector<LatencyTrial> run_trials(int rounds, std::vector<Variant> variants) {
-  Scene scene{latency_threshold};
-  std::vector<LatencyTrial> result;
-  for (int round = 1; round <= rounds; ++round) {
-    for (const auto variant : variants) {
-      result.push_back(run_trial(scene, variant, static_cast<int>(result.size())));
-      const auto& last = result.back();
-      progress(fmt::format("trial {}/{}, {}: killed after {:.2f} ms, first release after {:.2f} ms", round, rounds,
-                           name(variant), last.figures[2].value_or(0), last.figures[4].value_or(0)));
-    }
-    std::ranges::rotate(variants, variants.begin() + 1);  // nobody is always the one after the slowest
-  }
-  return result;
+/// One figure of all trials of a variant. Before the figures stand the variant's name and the number of its runs.
+std::vector<double> values_of(const Row& row, std::size_t figure) {
+  return json::value_to<std::vector<double>>(row.at(figure + 2).value);
 }
-
-/// In the order in which they come first.
-std::vector<Variant> variants_of(const std::vector<LatencyTrial>& trials) {
-  std::vector<Variant> variants;
-  for (const auto& trial : trials)
-    if (std::ranges::find(variants, trial.variant) == variants.end()) variants.push_back(trial.variant);
-  return variants;
-}
-
-/// One figure of all trials of the variant.
-Summary summary_of(const std::vector<LatencyTrial>& trials, Variant variant, std::size_t figure) {
-  std::vector<double> values;
-  for (const auto& trial : trials)
-    if (trial.variant == variant && trial.figures[figure]) values.push_back(*trial.figures[figure]);
-  return summarize(std::move(values));
-}
+std::string_view name_of(const Row& row) { return row.front().value.as_string(); }
 
 // In pixels.
 constexpr double left = 110;
@@ -171,13 +145,13 @@ constexpr double right = 40;
 constexpr double axis_width = 800;
 constexpr double top = 70;
 constexpr double row = 16;  ///< of one stage
-constexpr double strip = row * latency_stages.size() + 24;
+constexpr double strip = row * latency_stages + 24;
 // Milliseconds: what lies outside is drawn at the edge.
 constexpr double first = 0.01;
 constexpr double last = 1000;
 
-constexpr std::array<std::string_view, latency_stages.size()> colours{"#6b7280", "#2563eb", "#dc2626", "#d97706",
-                                                                      "#059669", "#0d9488", "#7c3aed"};
+constexpr std::array<std::string_view, latency_stages> colours{"#6b7280", "#2563eb", "#dc2626", "#d97706",
+                                                               "#059669", "#0d9488", "#7c3aed"};
 
 double x_of(double milliseconds) {
   const double within = std::clamp(milliseconds, first, last);
@@ -201,25 +175,24 @@ std::string axis(double bottom) {
 }
 
 /// A row of a strip: every trial a dot, the median a bar with its number.
-std::string stage_row(const std::vector<LatencyTrial>& trials, Variant variant, std::size_t stage, double y) {
+std::string stage_row(const Row& of, std::size_t stage, double y) {
   std::string svg;
-  for (const auto& trial : trials)
-    if (trial.variant == variant && trial.figures[stage])
-      svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"{}\" fill-opacity=\"0.45\"/>\n",
-                         x_of(*trial.figures[stage]), y, colours[stage]);
-  const auto [median, p90, greatest] = summary_of(trials, variant, stage);
+  const auto values = values_of(of, stage);
+  for (const auto value : values)
+    svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"{}\" fill-opacity=\"0.45\"/>\n",
+                       x_of(value), y, colours[stage]);
+  const auto [median, p90, greatest] = summarize(values);
   svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"3\" height=\"{}\" fill=\"{}\"/>\n", x_of(median) - 1.5,
                      y - row / 2 + 1, row - 2, colours[stage]);
   // Beside the furthest dot, so that it lies on none.
   const double furthest = std::max(x_of(greatest), x_of(median));
   svg += text(furthest + 7, y + 3.5, "start", fmt::format("font-size=\"10\" fill=\"{}\"", colours[stage]),
-              fmt::format("{} {:.2f}", latency_stages[stage], median));
+              fmt::format("{} {:.2f}", latency_figures[stage], median));
   return svg;
 }
 
 /// A strip for each variant with every trial's stages along a logarithmic axis of time.
-std::string latency_svg(const std::vector<LatencyTrial>& trials) {
-  const auto variants = variants_of(trials);
+std::string latency_svg(const std::vector<Row>& variants) {
   const double bottom = top + strip * static_cast<double>(variants.size());
   const double width = left + axis_width + right + 60;
   auto svg = fmt::format(
@@ -231,11 +204,11 @@ std::string latency_svg(const std::vector<LatencyTrial>& trials) {
               "milliseconds since the crossing; a dot is a trial, a bar with its number the median");
   svg += axis(bottom);
   double y = top;
-  for (const auto variant : variants) {
+  for (const auto& variant : variants) {
     svg += fmt::format("<line x1=\"20\" y1=\"{0}\" x2=\"{1}\" y2=\"{0}\" stroke=\"#9ca3af\"/>\n", y - 6, width - 20);
-    svg += text(20, y + strip / 2 - 6, "start", "font-weight=\"bold\" fill=\"#111827\"", name(variant));
-    for (std::size_t stage = 0; stage < latency_stages.size(); ++stage)
-      svg += stage_row(trials, variant, stage, y + row * (static_cast<double>(stage) + 0.5) + 4);
+    svg += text(20, y + strip / 2 - 6, "start", "font-weight=\"bold\" fill=\"#111827\"", name_of(variant));
+    for (std::size_t stage = 0; stage < latency_stages; ++stage)
+      svg += stage_row(variant, stage, y + row * (static_cast<double>(stage) + 0.5) + 4);
     y += strip;
   }
   return svg + "</svg>\n";
@@ -251,8 +224,8 @@ void add_ratio(Row& row, std::string_view key, std::string_view heading, double 
 }
 
 /// `floor`: all zero where there is none to compare with.
-Row figures(Variant variant, std::string_view figure, const Summary& of, const Summary& floor) {
-  Row row{{"", "", name(variant)},
+Row figures(std::string_view variant, std::string_view figure, const Summary& of, const Summary& floor) {
+  Row row{{"", "", variant},
           {"", "", figure},
           {"median", "median", of.median, "{:.2f}"},
           {"p90", "p90", of.p90, "{:.2f}"},
@@ -262,48 +235,56 @@ Row figures(Variant variant, std::string_view figure, const Summary& of, const S
   return row;
 }
 
-json::object as_json(const LatencyTrial& trial) {
+json::object as_json(Variant variant, const Row& trial) {
   json::object times;
-  for (std::size_t stage = 0; stage < latency_stages.size(); ++stage)
-    times[latency_stages[stage]] = trial.figures[stage] ? json::value(*trial.figures[stage]) : json::value(nullptr);
-  return {{"variant", name(trial.variant)},
+  for (std::size_t stage = 0; stage < latency_stages; ++stage) {
+    const auto& list = trial[stage].value.as_array();
+    times[latency_figures[stage]] = list.empty() ? json::value(nullptr) : list[0];
+  }
+  return {{"variant", name(variant)},
           {"milliseconds", std::move(times)},
-          {"overshootMiB", trial.figures[overshoot].value_or(0)}};
+          {"overshootMiB", trial.back().value.as_array().at(0)}};
 }
 
-Report report_trials(const std::vector<LatencyTrial>& trials, int rounds) {
+Report report_trials(const std::vector<Row>& rows, json::array each, int rounds) {
   std::vector<Row> table;
   json::object variants;
-  for (const auto variant : variants_of(trials)) {
-    const auto add = [&](std::size_t figure, std::string_view name) {
-      const auto floor = variant == Variant::floor ? Summary{} : summary_of(trials, Variant::floor, figure);
-      table.push_back(figures(variant, name, summary_of(trials, variant, figure), floor));
+  const auto floor = std::ranges::find(rows, name(Variant::floor), name_of);
+  for (auto row = rows.begin(); row != rows.end(); ++row) {
+    const auto add_figure = [&](std::size_t figure) {
+      const auto compared = row == floor || floor == rows.end() ? Summary{} : summarize(values_of(*floor, figure));
+      table.push_back(figures(name_of(*row), latency_figures[figure], summarize(values_of(*row, figure)), compared));
       return json_of(table.back());
     };
     json::object stages;
-    for (std::size_t stage = 0; stage < latency_stages.size(); ++stage)
-      stages[latency_stages[stage]] = add(stage, latency_stages[stage]);
-    variants[name(variant)] =
-        json::object{{"milliseconds", std::move(stages)}, {"overshootMiB", add(overshoot, "overshoot MiB")}};
+    for (std::size_t stage = 0; stage < latency_stages; ++stage) stages[latency_figures[stage]] = add_figure(stage);
+    variants[name_of(*row)] =
+        json::object{{"milliseconds", std::move(stages)}, {"overshootMiB", add_figure(latency_stages)}};
     table.emplace_back();
   }
-  json::array each;
-  for (const auto& trial : trials) each.push_back(as_json(trial));
   return {.json = {{"bench", "latency"}, {"variants", std::move(variants)}, {"trials", std::move(each)}},
           .text = fmt::format(
               "Milliseconds since the node's usage crossed the threshold, {} trials each; x: times the floor's.\n\n{}",
               rounds, table_of(table))};
 }
 
-/// The variants in turn.
 Report measure_latency(const LatencyOptions& options) {
   const auto variants = variants_named(options.variants);
   std::ofstream plot;
   if (!options.plot.empty()) plot.open(options.plot);
   if (plot.fail()) testbed::fail(options.plot + " cannot be written to");
-  const auto trials = run_trials(options.trials, variants);
-  auto report = report_trials(trials, options.trials);
-  if (!plot.is_open() || plot << latency_svg(trials) << std::flush) return report;
+  Scene scene{latency_threshold};
+  json::array each;
+  std::vector<Contender> contenders;
+  for (const auto variant : variants)
+    contenders.push_back({.who = {{"", "", name(variant)}}, .run = [&, variant](int number) {
+                            auto trial = run_trial(scene, variant, number);
+                            each.push_back(as_json(variant, trial));
+                            return trial;
+                          }});
+  const auto rows = in_turn(options.trials, contenders);
+  auto report = report_trials(rows, std::move(each), options.trials);
+  if (!plot.is_open() || plot << latency_svg(rows) << std::flush) return report;
   progress("bench: " + options.plot + " cannot be written to");  // and the figures are told all the same
   report.exit_code = 1;
   return report;

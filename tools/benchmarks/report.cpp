@@ -142,7 +142,9 @@ std::vector<Row> in_turn(int rounds, const std::vector<Contender>& contenders) {
   std::vector<Row> rows(contenders.size());
   int number = 0;
   for (int round = 1; round <= rounds; ++round)
-    for (std::size_t i = 0; i < contenders.size(); ++i) {
+    for (std::size_t turn = 0; turn < contenders.size(); ++turn) {
+      // Nobody is always the one after the slowest.
+      const auto i = (turn + static_cast<std::size_t>(round) - 1) % contenders.size();
       add(sums[i], joined({{"runs", "runs", 1}}, contenders[i].run(++number)));
       rows[i] = joined(contenders[i].who, sums[i]);
       progress(fmt::format("run {}/{}, {}", round, rounds, line_of(rows[i])));

@@ -69,8 +69,8 @@ struct Contender {
   Row who;
   std::function<Row(int number)> run;  ///< what a run shows; each has a number of its own
 };
-/// They take turns, so often each, and progress() tells how it stands. A row for each: who it is, its "runs", and what
-/// these add up to.
+/// They take turns, so often each, every time another one first, and progress() tells how it stands. A row for each:
+/// who it is, its "runs", and what these add up to.
 [[nodiscard]] std::vector<Row> in_turn(int rounds, const std::vector<Contender>& contenders);
 
 /// Most benches': the rows are their "results". `given`: what comes before these.

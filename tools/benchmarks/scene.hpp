@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "benchmarks/observer.hpp"
-#include "benchmarks/report.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/pod_spec.hpp"
 #include "testbed/testbed.hpp"
