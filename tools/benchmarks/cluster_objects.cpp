@@ -12,16 +12,6 @@ namespace json = boost::json;
 
 namespace {
 
-/// The number behind the first `word`; -1 where there is none.
-int number_after(std::string_view text, std::string_view word) {
-  const auto at = text.find(word);
-  if (at == std::string_view::npos) return -1;
-  int number = -1;
-  const auto rest = text.substr(at + word.size());
-  std::from_chars(rest.data(), rest.data() + rest.size(), number);
-  return number;
-}
-
 /// Who wrote which field: a third to a half of a real pod. Here it is also in the place of what else a pod of two
 /// containers has and nobody here looks at: its environment, probes, volumes, and its containers' statuses.
 std::string managed_fields() {
@@ -57,20 +47,24 @@ std::string node_images() {
 
 }  // namespace
 
+int number_after(std::string_view text, std::string_view word) {
+  const auto at = text.find(word);
+  if (at == std::string_view::npos) return -1;
+  int number = -1;
+  const auto rest = text.substr(at + word.size());
+  std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  return number;
+}
+
 ClusterObjects::ClusterObjects(int nodes, int pods)
     : pods_{pods},
-      nodes_(static_cast<std::size_t>(nodes)),
-      states_(static_cast<std::size_t>(nodes) * static_cast<std::size_t>(pods)),
+      nodes_(static_cast<std::size_t>(nodes), Node{.pods = std::vector<Pod>(static_cast<std::size_t>(pods))}),
       containers_{containers()},
       managed_fields_{managed_fields()},
       node_images_{node_images()} {}
 
-std::size_t ClusterObjects::index_of(int node, int pod) const {
-  return static_cast<std::size_t>(node) * static_cast<std::size_t>(pods_) + static_cast<std::size_t>(pod);
-}
-
 std::string ClusterObjects::pod_json(int node, int pod) const {
-  const auto& state = states_.at(index_of(node, pod));
+  const auto& state = nodes_.at(static_cast<std::size_t>(node)).pods.at(static_cast<std::size_t>(pod));
   return fmt::format(R"({{"metadata":{{"name":"node-{0}-pod-{1}","namespace":"default","uid":"node-{0}-pod-{1}-uid",)"
                      R"("resourceVersion":"{2}","creationTimestamp":"2026-01-01T00:00:00Z","labels":{{"app":"app"}},)"
                      R"("managedFields":{3}}},"spec":{{"nodeName":"node-{0}","containers":{4}}},)"
@@ -80,7 +74,7 @@ std::string ClusterObjects::pod_json(int node, int pod) const {
 }
 
 std::string ClusterObjects::node_json(int node) const {
-  const auto& [version, conditions, taints] = nodes_.at(static_cast<std::size_t>(node));
+  const auto& [version, conditions, taints, pods] = nodes_.at(static_cast<std::size_t>(node));
   return fmt::format(R"({{"kind":"Node","apiVersion":"v1","metadata":{{"name":"node-{}","resourceVersion":"{}"}},)"
                      R"("spec":{{"taints":{}}},"status":{{"conditions":{},"images":{}}}}})",
                      node, version, taints, conditions, node_images_);
@@ -148,7 +142,7 @@ void ClusterObjects::patch_node(Handled& handled, bool status, const std::string
 }
 
 void ClusterObjects::patch_pod(Handled& handled, int pod, const std::string& body) {
-  auto& state = states_.at(index_of(handled.node, pod));
+  auto& state = nodes_.at(static_cast<std::size_t>(handled.node)).pods.at(static_cast<std::size_t>(pod));
   handled.call = Call::PodStatus;
   const auto patch = json::parse(body);
   const bool fails = patch.at("status").at("phase").as_string() == "Failed";

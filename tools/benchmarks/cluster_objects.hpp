@@ -23,6 +23,9 @@ enum class Call : std::uint8_t {
 };
 inline constexpr std::size_t calls = static_cast<std::size_t>(Call::Other) + 1;
 
+/// The number behind the first `word`; -1 where there is none.
+[[nodiscard]] int number_after(std::string_view text, std::string_view word);
+
 /// How often pods were told to be evicted.
 struct Told {
   int statuses = 0;  ///< pods that became Failed
@@ -53,17 +56,17 @@ class ClusterObjects {
   [[nodiscard]] std::string pod_json(int node, int pod) const;
 
  private:
-  struct Node {
-    std::uint64_t version = 1;
-    std::string conditions = "[]";
-    std::string taints = "[]";
-  };
   struct Pod {
     std::uint64_t version = 1;
     bool failed = false;
   };
+  struct Node {
+    std::uint64_t version = 1;
+    std::string conditions = "[]";
+    std::string taints = "[]";
+    std::vector<Pod> pods{};
+  };
 
-  [[nodiscard]] std::size_t index_of(int node, int pod) const;
   [[nodiscard]] std::string list(int node) const;
   void patch_node(Handled& handled, bool status, const std::string& body);
   void patch_pod(Handled& handled, int pod, const std::string& body);
@@ -72,7 +75,6 @@ class ClusterObjects {
   int pods_;
   std::uint64_t version_ = 1;
   std::vector<Node> nodes_;
-  std::vector<Pod> states_;       // node by node
   std::set<std::string> events_;  // names
   Told told_;
   std::string containers_;

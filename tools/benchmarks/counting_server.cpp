@@ -13,7 +13,6 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -44,14 +43,6 @@ std::string head(int status, std::string_view body_header) {
 }
 
 std::string chunk(std::string_view text) { return fmt::format("{:x}\r\n{}\r\n", text.size(), text); }
-
-std::chrono::seconds asked_length(std::string_view target) {
-  constexpr std::string_view parameter = "timeoutSeconds=";
-  int seconds = 60;
-  if (const auto at = target.find(parameter); at != std::string_view::npos)
-    std::from_chars(target.data() + at + parameter.size(), target.data() + target.size(), seconds);
-  return std::chrono::seconds{seconds};
-}
 
 asio::awaitable<bool> write(tcp::socket& socket, std::string text) {
   const auto [error, written] = co_await asio::async_write(socket, asio::buffer(text), token);
@@ -145,7 +136,7 @@ asio::awaitable<void> CountingServer::serve(ConnectionPtr connection) {
     auto handled =
         objects_.handle({request.method_string().data(), request.method_string().size()}, target, request.body());
     if (handled.call == Call::Watch && handled.status == 200)
-      open = co_await watch(connection, handled, in, asked_length(target));
+      open = co_await watch(connection, handled, in, std::chrono::seconds{number_after(target, "timeoutSeconds=")});
     else
       open = co_await answer(connection, handled, in);
   }
