@@ -66,10 +66,7 @@ std::vector<double> lateness(testbed::Agent& agent, const std::vector<Sample>& s
                              const std::pair<std::string, std::string>& hogs, std::int64_t level) {
   const auto chosen = [&](const std::string& key) -> std::optional<Nanoseconds> {
     if (!agent.events().has(Event::EVICTION_INTENDED, key)) return std::nullopt;
-    const auto intent = agent.events().wait_for(Event::EVICTION_INTENDED, key, 1s);
-    const auto decided = intent.stages().find("decided");
-    if (decided == intent.stages().end()) return std::nullopt;
-    return intent.wake().monotonic_ns() + decided->second * 1000;
+    return stages_of(agent.events().wait_for(Event::EVICTION_INTENDED, key, 1s)).decided;
   };
   const auto first = chosen(hogs.first);
   const auto second = chosen(hogs.second);
