@@ -82,6 +82,12 @@ void leave_out_impossible_allocation(Configuration& configuration) {
       made.error().message);
 }
 
+void leave_out_allocation(Configuration& configuration) {
+  configuration.kubelet = without_allocation(std::move(configuration.kubelet));
+  configuration.agent.admission.devices.clear();
+  configuration.agent.device_plugins.directory.clear();
+}
+
 Result<PreparedAdmission> prepare_admission(const Configuration& configuration) {
   auto made = make(configuration);
   if (!made) return std::unexpected(made.error());

@@ -54,6 +54,9 @@ struct PreparedAdmission {
 /// node is guarded all the same. Reads the machine's topology. What is wrong with evictd's own keys stays.
 void leave_out_impossible_allocation(Configuration& configuration);
 
+/// Has admission give no CPUs, no memory and no devices, for where it is not known what pods were given.
+void leave_out_allocation(Configuration& configuration);
+
 /// Whether it can be prepared, for those who only check a configuration.
 [[nodiscard]] Result<void> check_admission(const Configuration& configuration);
 

@@ -23,6 +23,7 @@
 #include "app/pod_holder.hpp"
 #include "app/pod_sources.hpp"
 #include "app/runtime_offers.hpp"
+#include "app/state_directory.hpp"
 #include "async/deadline_thread.hpp"
 #include "async/spawn.hpp"
 #include "config/agent_configuration.hpp"
@@ -118,7 +119,7 @@ int run_agent(const ConfigurationFiles& files, bool dry_run) {
   os::log_in_background();
 
   // Parse.
-  const auto configuration = load_configuration(files, ask_cgroup_driver);
+  auto configuration = load_configuration(files, ask_cgroup_driver);
   if (!configuration) {
     if (!dry_run) lift_without_configuration(files);
     return os::wrong_usage(configuration.error());
@@ -133,7 +134,8 @@ int run_agent(const ConfigurationFiles& files, bool dry_run) {
   if (!lock) return os::failed(lock.error());
   if (!dry_run) lift_what_was_left(*hierarchy, settings);
 
-  // Parse what is left to parse.
+  // Parse what is left to parse, and leave out what does not answer.
+  leave_out_silent_state(*configuration);
   const auto endpoint = cri::parse_endpoint(settings.cri.endpoint);
   if (!endpoint) return os::wrong_usage(endpoint.error().in("cri.endpoint"));
   const auto api = api_server_options(settings);

@@ -66,6 +66,9 @@ Process Agent::start(Testbed& testbed, const Options& options) const {
   const auto kubelet_file = testbed.directory() / "kubelet.yaml";
   // Pods of the testbed are in "default" and say by annotations what they are, which counts.
   const auto pod_sources = unless_given("podSources: {trustedNamespaces: [\"*\"]}\n", options.sections);
+  const auto state =
+      unless_given(fmt::format("stateDirectory: \"{}\"\n", options.keep_history ? testbed.directory().native() : ""),
+                   options.sections);
   // Logs that are nobody's any more are removed: never the machine's own.
   const auto pod_logs = unless_given(fmt::format("podLogsDir: {}\n", (testbed.directory() / "pod-logs").native()),
                                      options.thresholds + options.kubelet);
@@ -74,7 +77,6 @@ Process Agent::start(Testbed& testbed, const Options& options) const {
       fmt::format(
           R"(apiVersion: evictd.io/v1alpha1
 kind: AgentConfiguration
-stateDirectory: "{}"
 runtimeDirectory: {}
 node: {{cgroupRoot: {}{}}}
 cri: {{{}}}
@@ -82,13 +84,13 @@ notifier: {{{}}}
 eviction: {{{}}}
 thresholds: {{dropIns: {}{}}}
 )",
-          options.keep_history ? testbed.directory().native() : "", runtime_directory(testbed, options).native(),
-          testbed.node().cgroup(), options.node.empty() ? "" : ", " + options.node,
+          runtime_directory(testbed, options).native(), testbed.node().cgroup(),
+          options.node.empty() ? "" : ", " + options.node,
           with_patience("timeout", 2s, fmt::format("endpoint: \"{}\"", testbed.containerd().address())),
           options.notifier, with_patience("stopTimeout", 2s, with_patience("cleanupTimeout", 30s, options.eviction)),
           (testbed.directory() / "thresholds.d").native(),
           options.threshold_changes.empty() ? "" : ", " + options.threshold_changes) +
-          pod_sources + options.sections);
+          state + pod_sources + options.sections);
   replace_file(kubelet_file, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" +
                                  options.thresholds + "\n" + options.kubelet + "\n" + pod_logs);
   auto environment = options.environment;

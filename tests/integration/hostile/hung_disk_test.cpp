@@ -89,6 +89,19 @@ TEST_SUITE("hostile") {
     scene.agent->process().signal(SIGTERM);
     CHECK(scene.agent->process().wait(20s) == 0);
   }
+
+  TEST_CASE("evictd starts, guards and ends beside a stateDirectory that hangs") {
+    SKIP_UNLESS(ServedDisk::possible(), "no /dev/fuse");
+    const ServedDisk disk;
+    const auto state = disk.file("state/allocations.json", "{}").parent_path();
+    const Stopped hung{disk.server()};
+    FaultScene scene{{.sections = fmt::format("stateDirectory: {}\n", state.native())}};
+    expect_hog_goes_soon(scene);
+    scene.check_victims();
+    scene.agent->process().signal(SIGTERM);
+    CHECK(scene.agent->process().wait(20s) == 0);
+    CHECK(scene.agent->process().errors().contains(state.native() + ": the disk does not answer"));
+  }
 }
 
 }  // namespace integration::hung_disk_test
