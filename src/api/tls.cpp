@@ -47,7 +47,8 @@ constexpr std::size_t largest_file = std::size_t{1} << 20;
 
 Result<std::string> read_file(const std::string& path) {
   const auto failed = [&](int code) { return fail(fmt::format("{}: cannot be read: {}", path, os::reason(code))); };
-  os::FileDescriptor opened{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  // Who opens a FIFO waits for its writer otherwise.
+  os::FileDescriptor opened{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (!opened) return failed(errno);
   std::string buffer(largest_file, '\0');
   const auto text = os::KeptFile(std::move(opened), path).read(buffer);

@@ -1,6 +1,7 @@
 #include "api/tls.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -63,6 +64,9 @@ TEST_CASE("a file that TLS cannot work with is named with its key") {
   files.options.certificate_file = files.directory / "missing";
   CHECK(files.error() ==
         "api.tcp.certificateFile: " + (files.directory / "missing") + ": cannot be read: No such file or directory");
+  files.options.certificate_file = files.directory / "fifo";
+  REQUIRE(::mkfifo(files.options.certificate_file.c_str(), 0600) == 0);
+  CHECK(files.error() == "api.tcp.certificateFile: " + (files.directory / "fifo") + ": cannot be read: Illegal seek");
   files.options.certificate_file = files.directory / ".";
   CHECK(files.error() == "api.tcp.certificateFile: " + (files.directory / ".") + ": cannot be read: Is a directory");
 }
