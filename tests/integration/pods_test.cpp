@@ -166,6 +166,15 @@ TEST_CASE("a watch in a pipe goes on until it is told to stop") {
     CHECK(watch.wait(30s) == 0);
     CHECK(watch.errors().empty());
   }
+  {
+    // script(1) gives it a terminal, which obeys no sequences.
+    const auto command = fmt::format("{}", fmt::join(evictctl(agent, {"status", "-w100ms"}), " "));
+    auto dumb = testbed.spawn({"env", "TERM=dumb", "script", "-qec", command, "/dev/null"});
+    testbed::wait_until("it has looked twice", 30s, [&] { return dumb.output().contains("\r\n\r\nevictd "); });
+    CHECK(dumb.output().find('\x1b') == std::string::npos);
+    dumb.signal(SIGTERM);
+    CHECK(dumb.wait(30s));
+  }
   auto watch = testbed.spawn(evictctl(agent, {"status", "-w100ms"}));
   testbed::wait_until("it has looked", 30s, [&] { return !watch.output().empty(); });
   agent.process().kill();

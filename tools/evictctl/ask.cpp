@@ -1,7 +1,6 @@
 #include "evictctl/ask.hpp"
 
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <iostream>
 #include <optional>
@@ -9,6 +8,7 @@
 
 #include "core/duration.hpp"
 #include "evictctl/interruption.hpp"
+#include "evictctl/paint.hpp"
 
 namespace evictd::ctl {
 namespace {
@@ -64,7 +64,7 @@ Result<void> show(Context& context, const Asking& asking,
   std::optional<EndSignals> signals;
   if (watched) signals.emplace();
   const bool table = context.format == Format::Table;
-  const bool redraw = watched && table && &context.out == &std::cout && ::isatty(STDOUT_FILENO) == 1;
+  const bool redraw = watched && table && &context.out == &std::cout && obeys_sequences();
   for (bool first = true;; first = false) {
     const auto text = ask(*client);
     if (!text) return std::unexpected(text.error());

@@ -92,9 +92,9 @@ asio::awaitable<grpc::Status> Feed::call(Method<Request, Response> method, const
   co_return status;
 }
 
-/// Until the stream ends: the next look at the status tells why. The last events are asked for anew with each stream,
-/// since an agent that was restarted may count from 1 again. All that are kept come with them: numbers may be missing,
-/// so none says where the last ones begin.
+/// Until the stream ends: of an agent that is lost the next look at the status tells why. The last events are asked for
+/// anew with each stream, since an agent that was restarted may count from 1 again. All that are kept come with them:
+/// numbers may be missing, so none says where the last ones begin.
 asio::awaitable<void> Feed::follow(std::shared_ptr<const Client> client) {
   grpc::ClientContext context;
   stream_ = &context;
@@ -103,18 +103,21 @@ asio::awaitable<void> Feed::follow(std::shared_ptr<const Client> client) {
   request.set_after_sequence(0);
   std::unique_ptr<grpc::ClientReader<v1::Event>> reader;
   v1::Event event;
+  grpc::Status end;
   const auto read = [&] {
     if (!reader) reader = client->evictions().StreamEvents(&context, request);
     const bool has_come = reader->Read(&event);
-    if (!has_come) (void)reader->Finish();
+    if (!has_come) end = reader->Finish();
     return has_come;
   };
   for (;;) {
     const bool has_come = co_await async::offload(threads_.get_executor(), read);
     if (!has_come) break;
+    state_.events_error.clear();
     add(event);
   }
   stream_ = nullptr;
+  if (!end.ok() && !is_lost(end)) state_.events_error = client->explain(end).message;
 }
 
 void Feed::lose(const Error& error) {

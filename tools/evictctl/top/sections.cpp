@@ -177,7 +177,11 @@ Lines event_lines(const TopState& state, const Screen& screen, std::size_t rows)
   const auto shown = std::min(rows - 1, state.events.size());
   for (auto event = state.events.end() - static_cast<std::ptrdiff_t>(shown); event != state.events.end(); ++event)
     lines.push_back(event_line(*event, screen));
-  if (state.events.empty() && rows > 1) lines.push_back(Row(screen).add(" ").add("nothing yet", Style::Faint).text());
+  if (state.events.empty() && rows > 1) {
+    const bool refused = !state.events_error.empty();
+    const auto& why = refused ? state.events_error : "nothing yet";
+    lines.push_back(Row(screen).add(" ").add(why, refused ? Style::Warning : Style::Faint).text());
+  }
   return lines;
 }
 

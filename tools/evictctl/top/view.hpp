@@ -17,6 +17,7 @@ struct TopState {
   v1::RankPodsResponse ranking{};          ///< of some signal: maybe not yet of the chosen one
   std::string ranking_error{};             ///< why there is none
   std::deque<v1::Event> events{};          ///< the oldest first
+  std::string events_error{};              ///< why no more come; empty where they do, or the agent is not heard of
   std::string trouble{};                   ///< why the agent is not heard of; empty while it is
   TimePoint trouble_since{};
   std::string signal = "memory.available";  ///< the chosen one

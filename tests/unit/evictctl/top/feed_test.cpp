@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <iostream>
+#include <optional>
 
 #include "api/running_server.hpp"
 #include "events/stored_events.hpp"
@@ -71,6 +72,21 @@ TEST_CASE("the feed knows the status, the ranking that was chosen, and the event
   choose("nodefs.available");
   CHECK(watcher.becomes([&] { return state.ranking_error == "no pods are known"; }));
   CHECK(state.trouble.empty());
+}
+
+TEST_CASE("that the event stream is refused is known, and over once events come") {
+  RunningServer running({.subscribers = 1});
+  running.append(1);
+  std::optional<Watcher> watcher;
+  {
+    const test::Client client(running.socket);
+    test::Subscriber first(*client.stub, test::new_events());
+    watcher.emplace(running.socket);
+    CHECK(watcher->becomes([&] { return watcher->state.events_error.contains("no more are served"); }));
+    CHECK(watcher->state.trouble.empty());
+  }
+  CHECK(watcher->becomes([&] { return watcher->state.events.size() == 1; }));
+  CHECK(watcher->state.events_error.empty());
 }
 
 TEST_CASE("only the last of many events are kept") {

@@ -263,5 +263,14 @@ TEST_CASE("why there is no ranking is said in its place, and that nobody is left
   CHECK(!line_with(render(state, {}, now), "nobody").empty());
 }
 
+TEST_CASE("why no events come is said in their place") {
+  auto state = busy_node();
+  state.events.clear();
+  CHECK(!line_with(render(state, {}, now), "nothing yet").empty());
+  state.events_error = "1 subscribers already: no more are served";
+  CHECK(!line_with(render(state, {}, now), "no more are served").empty());
+  CHECK(line_with(render(state, {}, now), "nothing yet").empty());
+}
+
 }  // namespace
 }  // namespace evictd::ctl::view_test
