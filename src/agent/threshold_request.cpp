@@ -106,16 +106,17 @@ ThresholdOrigin origin_of(const core::Threshold& threshold, const ThresholdLayer
   const auto found = [&](std::string source, std::string place) {
     return ThresholdOrigin{.source = is_copy ? "derived" : std::move(source), .place = std::move(place)};
   };
+  const bool is_soft = threshold.source == EvictionSoft;  // also where its grace period is 0
   const auto says = [&](const ThresholdOverlay& overlay) {
-    return (threshold.is_hard() ? overlay.hard : overlay.soft).contains(signal);
+    return (is_soft ? overlay.soft : overlay.hard).contains(signal);
   };
   if (says(live)) return found("live", "");
   for (const auto& drop_in : layers.drop_ins | std::views::reverse)
     if (says(drop_in.overlay)) return found(drop_in.name, layers.drop_ins_at / drop_in.name);
   const bool written =
-      threshold.is_hard() ? layers.base.hard && layers.base.hard->contains(signal) : layers.base.soft.contains(signal);
+      is_soft ? layers.base.soft.contains(signal) : layers.base.hard && layers.base.hard->contains(signal);
   if (!written) return found("default", "");
-  const auto place = layers.base_origins.find((threshold.is_hard() ? "evictionHard: " : "evictionSoft: ") + signal);
+  const auto place = layers.base_origins.find((is_soft ? "evictionSoft: " : "evictionHard: ") + signal);
   return found(layers.base_name, place == layers.base_origins.end() ? "" : place->second);
 }
 

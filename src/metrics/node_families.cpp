@@ -29,10 +29,21 @@ double number(auto value) { return static_cast<double>(value); }
 
 std::string in_unit(std::string_view help, std::string_view unit) { return fmt::format("{}, in {}.", help, unit); }
 
-void add_threshold(Families& families, const v1::SignalStatus& signal, const v1::ThresholdStatus& status,
-                   std::string_view unit) {
+bool is_hard(const v1::ThresholdStatus& status) {
   const auto& grace = status.threshold().grace_period();
-  const bool hard = grace.seconds() == 0 && grace.nanos() == 0;
+  return grace.seconds() == 0 && grace.nanos() == 0;
+}
+
+/// Without a grace period a soft threshold is a hard one, beside that of evictionHard: pods go by the one that is met
+/// first, and a second series of the same labels would be dropped.
+void add_threshold(Families& families, const v1::SignalStatus& signal, bool hard, std::string_view unit) {
+  const v1::ThresholdStatus* first = nullptr;
+  for (const auto& status : signal.thresholds())
+    if (is_hard(status) == hard && (first == nullptr || status.threshold().resolved() > first->threshold().resolved()))
+      first = &status;
+  if (first == nullptr) return;
+  const auto& status = *first;
+  const auto& grace = status.threshold().grace_period();
   const Families::Labels labels{{"signal", signal.signal()}, {"kind", hard ? "hard" : "soft"}};
   families.gauge("evictd_signal_threshold_" + std::string(unit),
                  in_unit("Pods are evicted once less is available (soft: for longer than the grace period)", unit),
@@ -58,7 +69,7 @@ void add_signals(Families& families, const v1::NodeStatus& node) {
       families.gauge(name("fill_") + "_per_second",
                      in_unit("How fast it is used up each second, negative where it comes back", unit),
                      signal.fill_rate(), labels);
-    for (const auto& threshold : signal.thresholds()) add_threshold(families, signal, threshold, unit);
+    for (const bool hard : {true, false}) add_threshold(families, signal, hard, unit);
   }
 }
 
@@ -179,7 +190,8 @@ void add_reactor(Families& families, const v1::NodeStatus& node) {
 void add_agent(Families& families, const v1::NodeStatus& node) {
   families.gauge("evictd_build_info", "Always 1; the version is in the label.", 1, {{"version", node.version()}});
   families.gauge("evictd_start_time_seconds", "When evictd started, in seconds since 1970.", seconds(node.started()));
-  families.gauge("evictd_dry_run", "1 where nothing is evicted (--dry-run).", number(node.dry_run()));
+  families.gauge("evictd_dry_run", "1 where nothing is evicted: --dry-run, or evictd only watches.",
+                 number(node.dry_run()));
   families.counter("evictd_passes_total", "How often the node was looked at.", number(node.passes()));
   families.gauge("evictd_pods", "Pods that evictd knows on the node.", number(node.pods()));
   families.gauge("evictd_runtime_connected", "1 while the container runtime answers.",

@@ -91,6 +91,9 @@ TEST_CASE("a threshold comes from the last layer that names it") {
   CHECK(source_of(fixture::threshold(PidAvailable, "10")) == "default");
   CHECK(origin_of(fixture::threshold(PidAvailable, "10"), layers, {}).place.empty());
   CHECK(source_of(threshold) == "kubelet configuration");
+  auto soft = fixture::threshold(MemoryAvailable, "500Mi");
+  soft.source = core::ThresholdSource::EvictionSoft;  // without a grace period
+  CHECK(source_of(soft) == "default");
   CHECK(origin_of(threshold, layers, {}).place == "/lib/kubelet.yaml:3");
   for (const auto* name : {"10-a.yaml", "20-b.yaml"}) {
     layers.drop_ins.push_back({.name = name, .overlay = {}});

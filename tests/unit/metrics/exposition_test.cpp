@@ -97,6 +97,22 @@ TEST_CASE("how the node stands is told in base units, one unit a family") {
   CHECK(count_lines(text, "evictd_process_resident_memory_bytes ") == 1);
 }
 
+TEST_CASE("of two thresholds without a grace period that is told which is met first") {
+  auto snapshot = test::full_snapshot();
+  auto& signal = *snapshot.node.mutable_signals(0);
+  for (const std::int64_t resolved : {500, 700, 600}) {
+    auto& threshold = *signal.add_thresholds();
+    threshold.mutable_threshold()->set_resolved(std::int64_t{1} << 40 | resolved);
+    if (resolved == 700) threshold.mutable_met_since()->set_seconds(1);
+  }
+  const auto text = Exposition{}.text(snapshot);
+  INFO(text);
+  const auto labels = fmt::format(R"({{signal="{}",kind="hard"}})", signal.signal());
+  CHECK(count_lines(text, "evictd_signal_threshold_met" + labels) == 1);
+  CHECK(has_line(text, "evictd_signal_threshold_met" + labels + " 1"));
+  CHECK(count_lines(text, "evictd_signal_threshold_bytes" + labels) == 1);
+}
+
 TEST_CASE("levels of one source are one source: they share their counts") {
   const auto text = filled_text();
   INFO(text);
