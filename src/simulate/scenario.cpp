@@ -183,8 +183,12 @@ class KnownPods {
     for (const auto& pod : pods) {
       std::erase_if(pods_, [&](const core::PodPtr& other) { return other->key() == pod->key(); });
       pods_.push_back(pod);
+      on_node_.insert(pod->key());
     }
   }
+  void remove(const std::string& key) { on_node_.erase(key); }
+  /// An evicted one is on the node until a step removes it.
+  [[nodiscard]] bool is_on_node(const std::string& key) const { return on_node_.contains(key); }
 
   /// `name`: "name" where only one namespace has it, or "namespace/name".
   [[nodiscard]] Result<core::PodPtr> find(const Value& value, std::string_view name) const {
@@ -202,6 +206,7 @@ class KnownPods {
 
  private:
   core::PodList pods_;
+  std::set<std::string> on_node_;
 };
 
 /// Names of pods, to their keys.
@@ -330,8 +335,12 @@ Result<ScenarioStep> read_step(const Value& value, const std::vector<ScenarioSte
   ScenarioStep step;
   if (auto result = read_time(*parts.at, before, step); !result) return std::unexpected(result.error());
   if (auto result = read_names(parts.remove, known, step.removed); !result) return std::unexpected(result.error());
+  for (const auto& key : step.removed) known.remove(key);
   auto added = read_pods(parts.add);
   if (!added) return std::unexpected(added.error());
+  for (const auto& pod : *added)
+    if (known.is_on_node(pod->key()))
+      return std::unexpected(parts.add->error(pod->key() + " is on the node already: remove it first"));
   step.added = *std::move(added);
   known.add(step.added);
   if (auto result = read_images(parts.images, step); !result) return std::unexpected(result.error());
