@@ -66,7 +66,7 @@ std::string with_fraction(std::int64_t whole, std::int64_t fraction, int digits)
 }  // namespace
 
 Result<Duration> parse_duration(std::string_view text) {
-  const auto quoted = '"' + printable(text) + '"';
+  const auto quoted = [&] { return '"' + excerpt(text) + '"'; };
   auto rest = text;
   bool negative = false;
   if (!rest.empty() && (rest.front() == '+' || rest.front() == '-')) {
@@ -74,17 +74,17 @@ Result<Duration> parse_duration(std::string_view text) {
     rest.remove_prefix(1);
   }
   if (rest == "0") return Duration::zero();
-  if (rest.empty()) return fail(quoted + " is not a duration such as 90s or 1m30s");
+  if (rest.empty()) return fail(quoted() + " is not a duration such as 90s or 1m30s");
   Wide total = 0;
   while (!rest.empty()) {
     const auto term = take_term(rest);
     if (!term) {
       const bool bare = text.find_first_not_of("+-.0123456789") == std::string_view::npos;
-      return fail(quoted + (bare ? " lacks a unit: write 90s or 1m30s" : " is not a duration such as 90s or 1m30s"));
+      return fail(quoted() + (bare ? " lacks a unit: write 90s or 1m30s" : " is not a duration such as 90s or 1m30s"));
     }
     total += *term;
     if (total > (negative ? limit : limit - 1))
-      return fail(quoted + " is longer than a duration can be (about 292 years)");
+      return fail(quoted() + " is longer than a duration can be (about 292 years)");
   }
   return Duration{static_cast<std::int64_t>(negative ? -total : total)};
 }

@@ -95,4 +95,10 @@ std::string_view beginning(std::string_view text, std::size_t most) {
   return text.substr(0, most);
 }
 
+std::string excerpt(std::string_view text, std::size_t most) {
+  auto line = printable(beginning(text, most));
+  if (text.size() <= most && line.size() <= most) return line;
+  return std::string(beginning(line, most)) + "…";
+}
+
 }  // namespace evictd::core

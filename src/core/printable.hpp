@@ -19,4 +19,8 @@ namespace evictd::core {
 /// At most so many bytes of a text in UTF-8, and no part of a character.
 [[nodiscard]] std::string_view beginning(std::string_view text, std::size_t most);
 
+/// As printable(), for a message that repeats what somebody else wrote: of more than `most` bytes the beginning and
+/// "…", at a cost that does not grow with the text.
+[[nodiscard]] std::string excerpt(std::string_view text, std::size_t most = 256);
+
 }  // namespace evictd::core

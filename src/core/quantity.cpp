@@ -200,10 +200,10 @@ std::int64_t round_away(Nanos nanos, Nanos unit) {
 Quantity::Quantity(std::int64_t units, Format format) : nanos_{units * nanos_per_unit}, format_{format} {}
 
 Result<Quantity> Quantity::read(std::string_view text, Beyond beyond) {
-  const auto quoted = '"' + printable(text) + '"';
+  const auto quoted = [&] { return '"' + excerpt(text) + '"'; };
   const auto parts = split(text);
   const auto suffix = parts ? parse_suffix(parts->suffix) : std::nullopt;
-  if (!suffix) return fail(quoted + " is not a quantity such as 150Mi, 1.5G or 500");
+  if (!suffix) return fail(quoted() + " is not a quantity such as 150Mi, 1.5G or 500");
 
   Quantity quantity;
   bool is_capped = false;
@@ -213,7 +213,7 @@ Result<Quantity> Quantity::read(std::string_view text, Beyond beyond) {
   } else {
     const auto digits = std::string(parts->whole) + std::string(parts->fraction);
     const auto nanos = scale_decimal(digits, suffix->exponent - static_cast<int>(parts->fraction.size()));
-    if (!nanos && beyond == Beyond::refused) return fail(quoted + " is too large for a quantity (at most 1e29)");
+    if (!nanos && beyond == Beyond::refused) return fail(quoted() + " is too large for a quantity (at most 1e29)");
     quantity.nanos_ = nanos.value_or(max_nanos);
     is_capped = !nanos;
   }

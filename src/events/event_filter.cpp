@@ -13,6 +13,10 @@ namespace {
 constexpr int most_entries = 1024;
 /// Of a namespace, a pod with its namespace, or a signal there is no longer one.
 constexpr std::size_t longest_entry = 512;
+/// Of all entries together, with about what each takes beside its text. A stream keeps them, and a node may have a
+/// thousand streams; more pods than 600 by their uids are on none.
+constexpr std::size_t largest_filter = 65536;
+constexpr std::size_t cost_of_entry = 64;
 
 static_assert(v1::Event::Kind_MAX < 64, "kinds_ has a bit for each kind");
 
@@ -31,6 +35,15 @@ Result<void> check(const google::protobuf::RepeatedPtrField<std::string>& names,
   return {};
 }
 
+Result<void> check_size(const v1::EventFilter& filter) {
+  std::size_t sum = 0;
+  for (const auto* names : {&filter.namespaces(), &filter.pods(), &filter.signals()})
+    for (const auto& name : *names) sum += name.size() + cost_of_entry;
+  if (sum <= largest_filter) return {};
+  return fail(fmt::format("filter: its entries take {} bytes with {} for each, and at most {} are taken", sum,
+                          cost_of_entry, largest_filter));
+}
+
 }  // namespace
 
 Result<EventFilter> EventFilter::make(const v1::EventFilter& filter) {
@@ -47,6 +60,7 @@ Result<EventFilter> EventFilter::make(const v1::EventFilter& filter) {
   for (const auto& checked :
        {check(filter.namespaces(), "namespaces"), check(filter.pods(), "pods"), check(filter.signals(), "signals")})
     if (!checked) return std::unexpected(checked.error());
+  if (const auto checked = check_size(filter); !checked) return std::unexpected(checked.error());
   result.namespaces_.insert(filter.namespaces().begin(), filter.namespaces().end());
   for (const auto& pod : filter.pods()) {
     const auto slash = pod.find('/');

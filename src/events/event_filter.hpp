@@ -21,7 +21,8 @@ class EventFilter {
   EventFilter() = default;
 
   /// An error is for the client, as INVALID_ARGUMENT: a kind or a signal that there is not, a name that is empty or has
-  /// more than 512 bytes, or more than 1,024 entries in a list.
+  /// more than 512 bytes, more than 1,024 entries in a list, or more than 64 KiB in all lists, where each entry counts
+  /// 64 bytes more than its text has.
   [[nodiscard]] static Result<EventFilter> make(const v1::EventFilter& filter);
 
   /// A GAP always passes: what was in it is not known.

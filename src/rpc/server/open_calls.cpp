@@ -40,9 +40,7 @@ grpc::Status shutting_down() { return {grpc::StatusCode::UNAVAILABLE, "evictd sh
 
 grpc::Status presentable(const grpc::Status& status) {
   constexpr std::size_t longest = 1024;
-  const auto line = core::printable(status.error_message());
-  if (line.size() <= longest) return {status.error_code(), line};
-  return {status.error_code(), std::string(core::beginning(line, longest)) + "…"};
+  return {status.error_code(), core::excerpt(status.error_message(), longest)};
 }
 
 grpc::Status given_up(const std::string& reason) {

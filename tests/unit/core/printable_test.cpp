@@ -51,6 +51,13 @@ TEST_CASE("what takes nothing but printable ASCII gets it, and no more than it t
   CHECK(printable_ascii("", 128).empty());
 }
 
+TEST_CASE("of a long text a message repeats the beginning, whatever it becomes when it is made printable") {
+  CHECK(excerpt("a\nb", 4) == "a\\nb");
+  CHECK(excerpt("a\nbc", 4) == "a\\nb…");
+  CHECK(excerpt("größer", 4) == "grö…");
+  CHECK(excerpt(std::string(std::size_t{1} << 20, '\x01'), 8) == "\\x01\\x01…");
+}
+
 TEST_CASE("what is printable stays as it is") {
   for (const auto* text : {"a\nb", "\xff", "\xe2\x80\xa8", "\\", "Größe"}) {
     const auto once = printable(text);

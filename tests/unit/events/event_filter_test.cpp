@@ -1,6 +1,7 @@
 #include "events/event_filter.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "evictd.pb.h"
 #include "fixture/result.hpp"
@@ -125,6 +126,13 @@ TEST_CASE("what makes no filter is refused and named") {
   CHECK(refusal([](auto& f) {
           for (int i = 0; i < 1025; ++i) f.add_pods("web");
         }) == "filter.pods: there are 1025 entries, and at most 1024 are taken");
+  CHECK(refusal([](auto& f) {
+          for (int i = 0; i < 600; ++i) f.add_pods(fmt::format("{:036}", i));
+        }) == "no error");
+  CHECK(refusal([](auto& f) {
+          for (int i = 0; i < 100; ++i) f.add_pods(fmt::format("{:0400}", i));
+          for (int i = 0; i < 100; ++i) f.add_namespaces(fmt::format("{:0200}", i));
+        }) == "filter: its entries take 72800 bytes with 64 for each, and at most 65536 are taken");
   CHECK(refusal([](auto& f) {
           for (int i = 0; i < 1025; ++i) f.add_kinds(v1::Event::AUDIT);
         }) == "filter.kinds: there are 1025 entries, and at most 1024 are taken");
