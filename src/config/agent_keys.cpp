@@ -68,7 +68,8 @@ Keys directory_keys() {
           "Where evictd keeps what is of one boot, on a tmpfs: state, with timers, evictions under way, back-offs, "
           "unsaved thresholds and the newest events, for an evictd that starts anew; shutdown.json, how far a shutdown "
           "of the node has come; kubelet-runtime, the runtime that the kubelet named last; held, what was changed of "
-          "pods that are held; lock, by which a second evictd on the node refuses to run; and the sockets: "
+          "pods that are held, fence and oom-scores, that something has to be undone when evictd has ended; lock, by "
+          "which a second evictd on the node refuses to run; and the sockets: "
           "evictd.sock, the gRPC API for those who look (mode 0660), admin.sock, the same for those who change "
           "something (mode 0600), cri.sock, that of evictd cri-proxy, and pressure/pressure.sock, on which programs "
           "learn that memory is short (mode 0666; eviction.trim)."),

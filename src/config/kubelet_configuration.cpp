@@ -128,8 +128,8 @@ void reset_eviction(K& target) {
 
 /// `Read`: where the member's type does not say how it is read.
 template <auto Member, auto... Read>
-constexpr KubeletField row(std::string_view key, bool eviction = false) {
-  return {{key, into<Member, Read...>}, eviction, is_same<Member>, nullptr, reset<Member>};
+constexpr KubeletField row(std::string_view key) {
+  return {{key, into<Member, Read...>}, false, is_same<Member>, nullptr, reset<Member>};
 }
 
 template <auto Member>
@@ -157,7 +157,12 @@ constexpr KubeletField kubelet_fields[]{
     eviction_row<&EvictionSettings::merge_defaults>(merge_defaults),
     eviction_row<&EvictionSettings::enforce_node_allocatable>("enforceNodeAllocatable"),
     eviction_row<&EvictionSettings::local_storage_capacity_isolation>("localStorageCapacityIsolation"),
-    row<&K::kernel_memcg_notification>("kernelMemcgNotification", eviction),
+    // A change of it changes nothing here: what wakes evictd is a matter of notifier.disable.
+    {{"kernelMemcgNotification", into<&K::kernel_memcg_notification>},
+     eviction,
+     nullptr,
+     nullptr,
+     reset<&K::kernel_memcg_notification>},
     row<&K::image_minimum_gc_age, read_image_age>("imageMinimumGCAge"),
     row<&K::allowed_unsafe_sysctls, read_list<read_sysctl, std::string>>("allowedUnsafeSysctls"),
     row<&K::register_with_taints, read_list<read_taint, core::Taint>>("registerWithTaints"),

@@ -9,7 +9,8 @@ namespace {
 constexpr std::array removed{
     RemovedKey{"node.podLogsDir", "use podLogsDir in the KubeletConfiguration"},
     RemovedKey{"node.lockFile", "use runtimeDirectory, where it is \"lock\""},
-    RemovedKey{"cri.refreshInterval", "pods are listed at least every 10s, and at once when a cgroup comes or goes"},
+    RemovedKey{"cri.refreshInterval",
+               "pods are listed once the runtime tells of one, and every minute; every 10s where it does not tell"},
     RemovedKey{"podSources.kubelet.interval", "the kubelet is asked every 10s, and at once about a new pod"},
     RemovedKey{"notifier.memcg", "use notifier.disable: [memcg] to switch it off"},
     RemovedKey{"notifier.oomControl", "use notifier.disable: [oom] to switch it off"},

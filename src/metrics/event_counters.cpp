@@ -52,7 +52,7 @@ EventCounters::EventCounters(prometheus::Registry& registry)
                  {"signal", "reason"}},
       dry_run_evictions_{registry,
                          "evictd_dry_run_evictions_total",
-                         "Pods that would have gone, had evictd not run with --dry-run.",
+                         "Pods that would have gone, had evictd not run with --dry-run or only watched.",
                          {"signal", "reason"}},
       failures_{registry,
                 "evictd_eviction_failures_total",
@@ -99,8 +99,9 @@ EventCounters::EventCounters(prometheus::Registry& registry)
           add_counter(registry, "evictd_config_reloads_total",
                       "Changes of the configuration and of thresholds that were told, without those that were refused "
                       "or are held back.")},
-      trimmed_bytes_{add_counter(registry, "evictd_trimmed_bytes_total",
-                                 "Memory that trims of file cache gave back without an eviction, in bytes.")},
+      trimmed_bytes_{
+          add_counter(registry, "evictd_trimmed_bytes_total",
+                      "Memory that trims of file cache gave back, whether or not pods went all the same, in bytes.")},
       stats_ages_{prometheus::BuildHistogram()
                       .Name("evictd_eviction_stats_age_seconds")
                       .Help("How old the numbers were by which a pod was chosen, since they were read from the kernel, "
