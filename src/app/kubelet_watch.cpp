@@ -21,7 +21,7 @@ constexpr core::Duration between_starts = 1min;
 
 }  // namespace
 
-KubeletWatch::KubeletWatch(asio::any_io_executor reactor, std::function<void()> look)
+KubeletWatch::KubeletWatch(asio::any_io_executor reactor, std::move_only_function<void()> look)
     : timer_{std::move(reactor)}, look_{std::move(look)}, pause_{shortest_pause} {}
 
 void KubeletWatch::found(std::optional<std::int64_t> pid, bool is_known) {

@@ -17,7 +17,7 @@ namespace evictd::app {
 class KubeletWatch {
  public:
   /// `look` has to lead to found(), some time.
-  KubeletWatch(boost::asio::any_io_executor reactor, std::function<void()> look);
+  KubeletWatch(boost::asio::any_io_executor reactor, std::move_only_function<void()> look);
 
   /// What a look has found: the kubelet's process, or that there is none; and whether it is known what that goes by.
   void found(std::optional<std::int64_t> pid, bool is_known = true);
@@ -29,7 +29,7 @@ class KubeletWatch {
   void watch(std::int64_t pid);
 
   boost::asio::steady_timer timer_;
-  std::function<void()> look_;
+  std::move_only_function<void()> look_;
   std::optional<std::int64_t> pid_;
   std::optional<boost::asio::posix::stream_descriptor> process_;  // readable once it has ended
   core::Duration pause_;
