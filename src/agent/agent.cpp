@@ -61,6 +61,9 @@ void Agent::pass(const wake::Wake& wake) {
   os::crash_point("pass");
   parts_.reports.pass_began();
   core::Turn turn{wake};
+  // First: what a victim gives back before the node is read counts twice then, until its end begins the next pass. The
+  // other way about it would count nowhere, and somebody else would go for it.
+  const auto releasing = parts_.evictions.releasing();
   auto reading = is_about_memory(wake) ? parts_.observer.read_memory(clock_.now()) : parts_.observer.read(clock_.now());
   if (!reading) return;
   reading_ = *std::move(reading);
@@ -71,7 +74,6 @@ void Agent::pass(const wake::Wake& wake) {
     layout_ = layout;
     decider_.tell(core::LayoutDetected{*layout}, turn);
   }
-  const auto releasing = parts_.evictions.releasing();
   drive(decider_.synchronizer().begin(reading_.observations, releasing), turn);
   // Who is under way may be what it takes, and is soon killed.
   const bool nobody_goes = decider_.synchronizer().nobody_goes() && parts_.evictions.under_way() == 0;

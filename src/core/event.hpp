@@ -15,7 +15,7 @@
 
 namespace evictd::core {
 
-/// What the kernel will give back of a victim by itself, measured together with the node.
+/// What comes back of a victim by itself, measured right before the node.
 struct Releasing {
   std::string uid;
   std::int64_t bytes = 0;                   ///< of memory

@@ -72,7 +72,7 @@ class Synchronizer {
   /// Takes note of something that is no answer to a pass. It gives back when to begin a pass because of it, if that is
   /// another time than before. `now` never goes back.
   [[nodiscard]] std::optional<WakeAt> tell(const Event& event, Instant now);
-  /// A pass over the node's counters, read fresh; `releasing` was measured together with them. The pass refers to this,
+  /// A pass over the node's counters, read fresh; `releasing` was measured right before them. The pass refers to this,
   /// which stays where it is until the pass is over. Older passes are dropped, but for one that waits for a disk.
   [[nodiscard]] Pass begin(const Observations& observations, std::vector<Releasing> releasing = {});
 

@@ -145,6 +145,15 @@ TEST_CASE("rule 5: while a victim's memory covers what is short, no second one g
                              "read node", "save"});
 }
 
+TEST_CASE("rule 5: what the victim gives back while the node is read makes nobody else go") {
+  Loop loop;
+  loop.start();
+  loop.observer.now = Loop::memory(100);
+  loop.wake();
+  loop.observer.on_read = [&] { loop.usage.working_sets["a"] = 0; };
+  CHECK(loop.wake() == looks_and_goes_on);
+}
+
 TEST_CASE("rule 5: what is short beyond the victim's memory takes the next one at once") {
   Loop loop;
   loop.start();

@@ -62,6 +62,7 @@ class FakeObserver final : public Observer {
 
   Result<node::NodeMemoryReading> read(core::Instant) override {
     steps_.emplace_back("read node");
+    if (on_read) on_read();
     if (broken) return fail("the node cannot be read");
     node::NodeMemoryReading reading;
     reading.observations = now;
@@ -85,6 +86,7 @@ class FakeObserver final : public Observer {
   std::optional<core::FilesystemLayout> layout() const override { return layout_now; }
 
   core::Observations now;
+  std::function<void()> on_read;                     // what happens while the node is read
   std::optional<core::FilesystemLayout> layout_now;  // absent: the disks have not answered yet
   std::optional<core::Observations> again;           // what a second look in the same pass says; absent: the same
   int of_memory_alone = 0;                           // of the readings
