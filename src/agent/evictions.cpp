@@ -283,22 +283,6 @@ asio::awaitable<void> Evictions::end(evict::EvictionRecord record, bool released
   parts_.pods.changed();
 }
 
-/// A file system has its blocks back when its journal commits (ext4: within 5 s), later than the runtime has removed
-/// the layer. Until then what the pod used counts as coming back; at most for as long as the kubelet lets pass between
-/// two looks at the node.
-asio::awaitable<void> Evictions::wait_for_disk(const evict::EvictionRecord& record) {
-  constexpr auto patience = 10s;
-  if (!record.acted || afterwards(record.cause) != evict::Afterwards::remove_all) co_return;
-  const auto signal = record.acted->threshold.signal;
-  const auto wanted = record.acted->observation.available + record.expected_release / 2;
-  const auto give_up = parts_.clock.now() + patience;
-  while (parts_.clock.now() < give_up && !stopping_) {
-    const auto reading = co_await parts_.observer.read_with_disks();
-    if (reading && reading->observations[signal] && reading->observations[signal]->available >= wanted) co_return;
-    co_await parts_.clock.sleep(200ms);
-  }
-}
-
 asio::awaitable<void> Evictions::finished_within(core::Duration patience) {
   stopping_ = true;
   parts_.stopper.hurry();
@@ -344,9 +328,17 @@ void Evictions::pods_changed(const core::PodList& /*pods*/) {
 
 std::vector<core::Releasing> Evictions::releasing() const {
   std::vector<core::Releasing> result;
-  for (const auto& [uid, record] : parts_.records.under_way())
-    if (const auto bytes = parts_.usage.coming_back(*record.runtime))
-      result.push_back({uid, *bytes, parts_.usage.task_count(uid), record.killed});
+  const auto release = [&](const evict::EvictionRecord& record) {
+    const auto& uid = record.pod->uid;
+    // Of one that is gone the processes in its cgroup were started again.
+    const auto held = record.gone ? std::optional<std::int64_t>{0} : parts_.usage.coming_back(*record.runtime);
+    if (!held) return;
+    const auto tasks = record.gone ? std::optional<std::int64_t>{0} : parts_.usage.task_count(uid);
+    result.push_back({uid, *held, tasks, record.killed});
+  };
+  for (const auto& [uid, record] : parts_.records.under_way()) release(record);
+  for (const auto& [uid, evicted] : parts_.records.evicted())
+    if (evicted.record.gone && !evicted.ended && !parts_.records.contains(uid)) release(evicted.record);
   return result;
 }
 

@@ -60,9 +60,11 @@ class Evictions final : public PodListener {
     state::StateSaver& state;
     wake::Wakes& wakes;
     Clock& clock;
-    kube::Reporter* cluster = nullptr;           ///< null: no API server is told anything
-    BlackBox* black_box = nullptr;               ///< null: evictions are not explained
-    const core::Synchronizer* policy = nullptr;  ///< null: since when a threshold has been met is not told
+    kube::Reporter* cluster = nullptr;  ///< null: no API server is told anything
+    BlackBox* black_box = nullptr;      ///< null: evictions are not explained
+    /// Null: since when a threshold has been met is not told, and what was measured of a pod on its way is not waited
+    /// for.
+    const core::Synchronizer* policy = nullptr;
   };
 
   Evictions(boost::asio::any_io_executor reactor, Options options, Parts parts);
@@ -123,6 +125,7 @@ class Evictions final : public PodListener {
   void tell_of_dry_run(const core::Event& event);
   void let_go(evict::EvictionRecord record, bool gone);
   boost::asio::awaitable<void> end(evict::EvictionRecord record, bool released);
+  [[nodiscard]] std::optional<core::DiskRelease> disk_release(const evict::EvictionRecord& record) const;
   boost::asio::awaitable<void> wait_for_disk(const evict::EvictionRecord& record);
   void report_to_cluster(const evict::EvictionRecord& record) const;
 

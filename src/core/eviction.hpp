@@ -39,6 +39,16 @@ struct Acted {
   friend bool operator==(const Acted&, const Acted&) = default;
 };
 
+/// What a pod gives back of a disk that it does not go for, and by what it shows that the disk has it back. In the
+/// signal's unit.
+struct DiskRelease {
+  Signal signal{};
+  std::int64_t amount = 0;     ///< as it was measured
+  std::int64_t available = 0;  ///< before any of it was back
+
+  friend bool operator==(const DiskRelease&, const DiskRelease&) = default;
+};
+
 /// This pod has to go. A pass decides on at most one because of a threshold, and on any number because of their own
 /// limits. What becomes of it is added by those who carry it out (evict::EvictionRecord).
 struct Eviction {
@@ -50,6 +60,8 @@ struct Eviction {
   std::vector<RankedPod> ranking{};   ///< those that were compared, first to go first; empty where acted is absent
   std::int64_t expected_release = 0;  ///< in the signal's unit; what counts as in flight
   std::map<Signal, std::int64_t> also_released{};  ///< of other signals, as far as it was measured
+  /// The largest of these that are of a disk which was read; absent where a threshold acted.
+  std::optional<DiskRelease> disk_release{};
 };
 
 /// Where the pod is killed at once for want of memory: how many bytes the hard threshold wants available. A pod may be

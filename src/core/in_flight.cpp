@@ -118,10 +118,18 @@ void InFlight::update(std::span<const Releasing> releasing) {
 }
 
 /// By the first measurement: a walk of what is being removed finds less than comes back.
-void InFlight::measured(Signal disk, const RankedPod& pod) {
+void InFlight::measured(Signal disk, const Observation& node, const RankedPod& pod) {
   if (!pod.has_stats) return;
-  for (auto& entry : entries_)
-    if (entry.uid == pod.pod->uid && help(entry.cause, disk, {}) == Help::none) entry.also.emplace(disk, pod.usage);
+  for (auto& entry : entries_) {
+    if (entry.uid != pod.pod->uid || help(entry.cause, disk, {}) != Help::none) continue;
+    entry.also.emplace(disk, pod.usage);
+    if (pod.usage > (entry.disk ? entry.disk->amount : 0)) entry.disk = {disk, pod.usage, node.available};
+  }
+}
+
+std::optional<DiskRelease> InFlight::disk_release(std::string_view uid) const {
+  const auto* entry = find(uid);
+  return entry == nullptr ? std::nullopt : entry->disk;
 }
 
 void InFlight::hold(const PodHeld& held) {

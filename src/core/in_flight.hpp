@@ -38,6 +38,7 @@ class InFlight {
     bool known = true;  ///< false: the pod had no stats, so what comes back is anyone's guess
     /// What else comes back with it, as far as it was measured: by signal, memory by MemoryAvailable. Not saved.
     std::map<Signal, std::int64_t> also{};
+    std::optional<DiskRelease> disk{};  ///< the largest of those of disks that it does not go for; not saved
     State state = State::releasing;
     bool held = false;                     ///< it has time to end; a restart ends that
     bool lives = false;                    ///< it is stuck since nothing could be killed, or runs again; not saved
@@ -63,8 +64,11 @@ class InFlight {
   void displaced(const Eviction& evict) { add(evict, false); }
   /// What victims still hold of memory and process ids, whatever they go for; before the kill what they go for alone.
   void update(std::span<const Releasing> releasing);
-  /// What a pod was measured to hold of a disk, by its signal. It counts where the pod goes for something else.
-  void measured(Signal disk, const RankedPod& pod);
+  /// What a pod was measured to hold of a disk, by its signal, and what the node had of that. It counts where the pod
+  /// goes for something else.
+  void measured(Signal disk, const Observation& node, const RankedPod& pod);
+  /// The largest amount that was measured so of a pod; absent: none.
+  [[nodiscard]] std::optional<DiskRelease> disk_release(std::string_view uid) const;
   void hold(const PodHeld& held);
   void end(const CleanupEnded& ended);
   void change(const ActingChanged& change);

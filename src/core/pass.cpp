@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -32,6 +35,15 @@ Duration grace_period(const EvictionPolicy& policy, const Threshold& threshold, 
   if (threshold.is_hard()) return Duration::zero();
   const auto most = policy.max_pod_grace_period;
   return std::max<Duration>(least_grace_period, std::min(most, own_grace_period(pod).value_or(most)));
+}
+
+/// The largest amount is what others would go for, and what shows best. Nothing where no disk was read.
+std::optional<DiskRelease> largest(const std::map<Signal, std::int64_t>& released, const Observations& observations) {
+  std::optional<DiskRelease> result;
+  for (const auto& [signal, amount] : released)
+    if (const auto& before = observations[signal]; before && amount > (result ? result->amount : 0))
+      result = {signal, amount, before->available};
+  return result;
 }
 
 }  // namespace
@@ -209,6 +221,7 @@ bool Pass::evict_violators(std::span<const std::optional<PodUsage>> usage, Insta
     Eviction eviction{.pod = pod, .cause = violation->limit, .message = {std::move(violation->message), {}}};
     for (const auto signal : all_signals())
       if (is_disk(signal)) eviction.also_released[signal] = ranked(signal, pod, usage[i], context_.layout).usage;
+    eviction.disk_release = largest(eviction.also_released, observations_);
     evict(std::move(eviction), now);
     any = true;
   }
@@ -275,7 +288,7 @@ bool Pass::is_still_short(const PodsMeasured& measured, Instant now) {
   }
   if (!is_disk(threshold.signal)) return true;
   for (std::size_t i = 0; i < pods_->size() && i < measured.usage.size(); ++i)
-    context_.in_flight.measured(threshold.signal,
+    context_.in_flight.measured(threshold.signal, *observation,
                                 ranked(threshold.signal, (*pods_)[i], measured.usage[i], context_.layout));
   const ActingThreshold acting{.threshold = threshold, .unresolved = true};  // it has acted already
   return context_.in_flight.leaves_short(acting, *observation, context_.layout) && (may_hurry() || !is_limited(now));

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/action.hpp"
@@ -9,6 +10,7 @@
 #include "core/duration.hpp"
 #include "core/eligibility.hpp"
 #include "core/event.hpp"
+#include "core/eviction.hpp"
 #include "core/eviction_settings.hpp"
 #include "core/filesystem_layout.hpp"
 #include "core/in_flight.hpp"
@@ -85,6 +87,10 @@ class Synchronizer {
   /// Since when the threshold has been met, or held by its minimum reclaim, without a break.
   [[nodiscard]] std::optional<Instant> met_since(const Threshold& threshold) const {
     return context_.pressure.met_since(threshold);
+  }
+  /// The most that comes back of a disk with a pod that goes for something else, as far as it was measured on the way.
+  [[nodiscard]] std::optional<DiskRelease> disk_release(std::string_view uid) const {
+    return context_.in_flight.disk_release(uid);
   }
   /// The pods, as it was told of them last. Never null.
   [[nodiscard]] const PodListPtr& pods() const { return context_.pods; }

@@ -86,6 +86,12 @@ std::optional<core::Acted> restored_acted(const v1::Eviction& kept) {
   return core::Acted{*threshold, observation};
 }
 
+std::optional<core::DiskRelease> restored_disk_release(const v1::Eviction& kept) {
+  const auto signal = core::parse_signal(kept.disk_release().signal());
+  if (!signal) return std::nullopt;
+  return core::DiskRelease{*signal, kept.disk_release().amount(), kept.disk_release().available()};
+}
+
 evict::GivenTime restored_given_time(std::int32_t kept) {
   using enum evict::GivenTime;
   return kept == static_cast<std::int32_t>(now) ? now : kept == static_cast<std::int32_t>(over) ? over : none;
@@ -155,7 +161,8 @@ std::optional<evict::EvictionRecord> restored(const v1::Eviction& kept) {
        .grace_period = core::Duration{kept.grace_period_ns()},
        .message = {kept.message(), {kept.message_annotations().begin(), kept.message_annotations().end()}},
        .acted = restored_acted(kept),
-       .expected_release = kept.expected_release()},
+       .expected_release = kept.expected_release(),
+       .disk_release = restored_disk_release(kept)},
       {.begun = restored(kept.begun_ns()),
        .killed = kept.killed(),
        .released = kept.released(),

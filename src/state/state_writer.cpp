@@ -126,6 +126,12 @@ void keep(const core::Acted& acted, v1::Eviction::Acted& kept) {
   kept.set_time_ns(acted.observation.time ? state::keep(*acted.observation.time) : 0);
 }
 
+void keep(const core::DiskRelease& release, v1::Eviction::DiskRelease& kept) {
+  kept.set_signal(std::string(core::name(release.signal)));
+  kept.set_amount(release.amount);
+  kept.set_available(release.available);
+}
+
 void keep(const pods::RuntimePod& pod, Detail detail, v1::Eviction& kept) {
   kept.set_sandbox_id(identity(pod.sandbox_id, longest_id));
   kept.set_cgroup(identity(pod.cgroup, longest_cgroup));
@@ -155,10 +161,10 @@ std::string serialized(const google::protobuf::Message& message) {
 /// Whether the text of one is that of the other. All members are named, but for the ranking and what else is released:
 /// a new one has to be compared here as well where it is kept (keep() above).
 bool is_same(const evict::EvictionRecord& left, const evict::EvictionRecord& right) {
-  const auto& [pod, cause, grace_period, message, acted, ranking, expected_release, also_released] =
+  const auto& [pod, cause, grace_period, message, acted, ranking, expected_release, also_released, disk_release] =
       static_cast<const core::Eviction&>(left);
   return pod == right.pod && cause == right.cause && grace_period == right.grace_period && message == right.message &&
-         acted == right.acted && expected_release == right.expected_release &&
+         acted == right.acted && expected_release == right.expected_release && disk_release == right.disk_release &&
          static_cast<const evict::Reached&>(left) == static_cast<const evict::Reached&>(right) && left.id == right.id &&
          left.turn.wake.time == right.turn.wake.time && left.turn.stages == right.turn.stages &&
          left.runtime == right.runtime;
@@ -236,6 +242,7 @@ v1::Eviction keep(const evict::EvictionRecord& record, Detail detail) {
   keep(record.turn, detail, kept);
   if (record.acted) keep(*record.acted, *kept.mutable_acted());
   kept.set_expected_release(record.expected_release);
+  if (record.disk_release) keep(*record.disk_release, *kept.mutable_disk_release());
   kept.set_grace_period_ns(record.grace_period.count());
   kept.set_begun_ns(keep(record.begun));
   kept.set_killed(record.killed);

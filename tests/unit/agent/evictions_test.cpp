@@ -41,6 +41,14 @@ struct Scene {
             .acted = core::Acted{threshold(signal, "1Gi"), {.available = 0, .capacity = 8_GiB}},
             .expected_release = 500_MiB};
   }
+  /// For a limit of its own, while so much lies on a disk of which so much was available.
+  static core::Eviction evict_for_limit(const char* name, std::int64_t amount, std::int64_t available) {
+    return {.pod = std::make_shared<const core::Pod>(pod(name)),
+            .cause = core::LocalStorageLimit::EmptyDir,
+            .message = {"too much", {}},
+            .disk_release = core::DiskRelease{NodefsAvailable, amount, available}};
+  }
+  [[nodiscard]] bool told_that_a_went() const { return std::ranges::find(steps, "tell that a went") != steps.end(); }
   void begin(const core::Eviction& action) {
     core::Turn turn{wake()};
     evictions.begin(action, turn);
@@ -73,6 +81,7 @@ struct Scene {
   NodeReports reports{{.observer = observer, .service = service, .state = saver, .conditions = conditions}};
   wake::Wakes wakes{reactor.get_executor()};
   BlackBox black_box{reactor.get_executor(), nullptr, nullptr};
+  core::Synchronizer policy{{}};
   Steps sent{};  // to the API server, once it is asked for
   kube::Reporter cluster{reactor.get_executor(),
                          {.node = "node-1"},
@@ -96,8 +105,14 @@ struct Scene {
                        .wakes = wakes,
                        .clock = clock,
                        .cluster = &cluster,
-                       .black_box = explains ? &black_box : nullptr}};
+                       .black_box = explains ? &black_box : nullptr,
+                       .policy = &policy}};
 };
+
+/// The pod counts, with nothing.
+bool holds_no_memory(const std::vector<core::Releasing>& releasing) {
+  return releasing.size() == 1 && releasing.front().bytes == 0 && releasing.front().processes == 0;
+}
 
 }  // namespace
 
@@ -374,6 +389,55 @@ TEST_CASE("what a pod leaves on disk stays where the machine goes down, and of o
   REQUIRE(scene.stopper.begun.size() == 2);
   CHECK(scene.stopper.begun.front().afterwards == evict::Afterwards::remove_volumes);
   CHECK(scene.stopper.begun.back().afterwards == evict::Afterwards::keep);
+}
+
+TEST_CASE("what lies on a disk is waited for as well where the pod goes for a limit of its own") {
+  Scene scene;
+  scene.observer.now = observed({{NodefsAvailable, 1_GiB, 100_GiB}});
+  scene.begin(Scene::evict_for_limit("a", 600_MiB, 1_GiB));
+  scene.stopper.report("a", FakeStopper::killed());
+  scene.stopper.report("a", evict::PodGone{.time = {}});
+  SUBCASE("until half of it is back") {
+    scene.clock.advance(1s);
+    CHECK_FALSE(scene.told_that_a_went());
+    scene.observer.now = observed({{NodefsAvailable, 1_GiB + 300_MiB, 100_GiB}});
+    scene.clock.advance(200ms);
+    CHECK(scene.told_that_a_went());
+  }
+  SUBCASE("for ten seconds") {
+    scene.clock.advance(9s);
+    CHECK_FALSE(scene.told_that_a_went());
+    scene.clock.advance(1s);
+    CHECK(scene.told_that_a_went());
+  }
+  SUBCASE("though nothing else is left of it, and it may have been started again") {
+    CHECK(holds_no_memory(scene.evictions.releasing()));
+    scene.stopper.report("a", FakeStopper::ended());
+    CHECK(scene.evictions.under_way() == 0);
+    scene.clock.advance(1s);
+    CHECK_FALSE(scene.told_that_a_went());
+    CHECK(holds_no_memory(scene.evictions.releasing()));
+    scene.clock.advance(9s);
+    CHECK(scene.evictions.releasing().empty());
+  }
+}
+
+TEST_CASE("what was measured on a disk of a pod that went for memory is waited for, unless the machine goes down") {
+  Scene scene;
+  scene.observer.now = observed({{NodefsAvailable, 1_GiB, 100_GiB}});
+  const core::DiskRelease measured{NodefsAvailable, 600_MiB, 1_GiB};
+  scene.policy.restore({.in_flight = {{.uid = "a", .cause = MemoryAvailable, .disk = measured},
+                                      {.uid = "b", .cause = core::Displacement::NodeShutdown, .disk = measured}}},
+                       scene.clock.now());
+  scene.begin(Scene::evict("a"));
+  scene.displace("b", {}, core::Displacement::NodeShutdown);
+  for (const auto* name : {"a", "b"}) scene.stopper.report(name, evict::PodGone{.time = {}});
+  scene.clock.advance(1s);
+  CHECK_FALSE(scene.told_that_a_went());
+  CHECK(std::ranges::find(scene.steps, "tell that b went") != scene.steps.end());
+  scene.observer.now = observed({{NodefsAvailable, 1_GiB + 300_MiB, 100_GiB}});
+  scene.clock.advance(200ms);
+  CHECK(scene.told_that_a_went());
 }
 
 TEST_CASE("memory is back with the processes: no layer is removed, and no disk is waited for") {

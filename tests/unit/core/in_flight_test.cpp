@@ -289,6 +289,22 @@ TEST_CASE("a displaced pod is not chosen, and the memory it still holds counts a
   CHECK(short_of(in_flight, threshold(NodefsAvailable, "1Gi"), 523_MiB));
 }
 
+TEST_CASE("of what was measured on disks of a pod that goes for memory the largest shows what came back") {
+  auto in_flight = with(eviction("a", MemoryAvailable, 1_GiB));
+  const auto measured = [](std::int64_t usage) {
+    return RankedPod{.pod = std::make_shared<const Pod>(pod("a")), .usage = usage};
+  };
+  CHECK_FALSE(in_flight.disk_release("a"));
+  in_flight.measured(NodefsInodesFree, {.available = 9, .capacity = 100}, measured(1'000));
+  in_flight.measured(NodefsAvailable, {.available = 2_GiB, .capacity = 100_GiB}, measured(600_MiB));
+  in_flight.measured(NodefsAvailable, {.available = 3_GiB, .capacity = 100_GiB}, measured(100_MiB));
+  CHECK(in_flight.disk_release("a") == DiskRelease{NodefsAvailable, 600_MiB, 2_GiB});
+  CHECK_FALSE(in_flight.disk_release("b"));
+  in_flight = with(eviction("a", NodefsAvailable, 1_GiB));
+  in_flight.measured(NodefsAvailable, {.available = 2_GiB, .capacity = 100_GiB}, measured(600_MiB));
+  CHECK_FALSE(in_flight.disk_release("a"));
+}
+
 TEST_CASE("a displaced pod that has time to stop hurries when memory runs short") {
   const auto in_flight = with(eviction("a", Displacement::NodeShutdown, 0, 30s));
   CHECK(in_flight.may_choose(pod("a"), low_memory));

@@ -227,6 +227,25 @@ TEST_CASE("while a disk is measured a pod goes for its own limit: nobody else go
   CHECK(guard.pass(2s, low) == Lines{"reclaim node: containers images"});
 }
 
+TEST_CASE("a pod that goes for its own limit tells by what it shows that its disk has it back") {
+  Guard guard{policy({}), pods({with_limit("greedy")})};
+  const auto release = [&] {
+    for (const auto& action : guard.actions())
+      if (const auto* eviction = std::get_if<Eviction>(&action)) return eviction->disk_release;
+    return std::optional{DiskRelease{}};
+  };
+  SUBCASE("the disk was read") {
+    (void)guard.pass(0s, observed({{MemoryAvailable, 8_GiB, 8_GiB}, {NodefsAvailable, 5_GiB, 100_GiB}}));
+    (void)guard.measured({{"greedy", cache_of(9_GiB)}});
+    CHECK(release() == DiskRelease{NodefsAvailable, 9_GiB, 5_GiB});
+  }
+  SUBCASE("it was not") {
+    (void)guard.pass(0s, memory(8_GiB));
+    (void)guard.measured({{"greedy", cache_of(9_GiB)}});
+    CHECK(release() == std::nullopt);
+  }
+}
+
 TEST_CASE("a pod that goes for its own limit is not evicted for it again") {
   Guard guard{policy({}), pods({with_limit("greedy")})};
   (void)guard.pass(0s, memory(8_GiB));

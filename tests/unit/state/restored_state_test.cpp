@@ -92,6 +92,7 @@ evict::EvictionRecord any_record(Random& random) {
                         {core::Stage::Killed, core::Duration{random.between(1, 1'000'000)}}};
   if (random.chance(50))
     record.acted = {any_threshold(random), {.available = 1, .capacity = 2, .time = any_time(random)}};
+  if (random.chance(50)) record.disk_release = {core::Signal::NodefsAvailable, random.between(0, 1 << 30), 7};
   record.expected_release = random.between(0, 1 << 30);
   record.grace_period = core::Duration{random.between(0, 1'000'000'000)};
   record.runtime = runtime;
@@ -133,6 +134,7 @@ TEST_CASE("property: an eviction comes back with all that finishing it and telli
     CHECK(found->turn.stages == record.turn.stages);
     CHECK(found->acted == record.acted);
     CHECK(found->expected_release == record.expected_release);
+    CHECK(found->disk_release == record.disk_release);
     CHECK(found->grace_period == record.grace_period);
     CHECK(found->begun == record.begun);
     CHECK(found->killed == record.killed);

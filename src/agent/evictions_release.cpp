@@ -1,0 +1,45 @@
+#include "agent/evictions.hpp"
+
+#include "core/signal.hpp"
+
+// What an evicted pod gives back after its end, and the wait for it.
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::agent {
+namespace {
+
+/// For what is not back with the processes: as long as the kubelet lets pass between two looks at the node.
+constexpr core::Duration patience_after_the_end = 10s;
+constexpr core::Duration between_readings = 200ms;
+
+}  // namespace
+
+/// What lies on a disk stays where the machine goes down.
+std::optional<core::DiskRelease> Evictions::disk_release(const evict::EvictionRecord& record) const {
+  if (record.cause == core::EvictionCause{core::Displacement::NodeShutdown}) return std::nullopt;
+  if (record.acted && core::is_disk(record.acted->threshold.signal))
+    return core::DiskRelease{record.acted->threshold.signal, record.expected_release,
+                             record.acted->observation.available};
+  if (record.disk_release || parts_.policy == nullptr) return record.disk_release;
+  return parts_.policy->disk_release(record.pod->uid);
+}
+
+/// A file system has its blocks back when its journal commits (ext4: within 5 s), later than the runtime has removed
+/// the layer, and a kubelet removes a pod's volumes seconds after its end. Until then what the pod used counts as
+/// coming back.
+asio::awaitable<void> Evictions::wait_for_disk(const evict::EvictionRecord& record) {
+  const auto release = disk_release(record);
+  if (!release) co_return;
+  const auto wanted = release->available + release->amount / 2;
+  const auto give_up = parts_.clock.now() + patience_after_the_end;
+  while (parts_.clock.now() < give_up && !stopping_) {
+    const auto reading = co_await parts_.observer.read_with_disks();
+    const auto now = reading ? reading->observations[release->signal] : std::nullopt;
+    if (now && now->available >= wanted) co_return;
+    co_await parts_.clock.sleep(between_readings);
+  }
+}
+
+}  // namespace evictd::agent
