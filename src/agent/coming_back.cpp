@@ -34,6 +34,11 @@ std::optional<std::int64_t> coming_back(node::PodCgroups& cgroups, const pods::R
   return held->all;
 }
 
+std::int64_t held_by_tmpfs(node::PodCgroups& cgroups, std::string_view uid) {
+  const auto held = cgroups.process_memory(uid);
+  return held ? held->shared : 0;
+}
+
 bool lifts_fence(const evict::EvictionRecord& eviction, std::span<const core::Releasing> releasing) {
   const bool is_ending = eviction.killed || eviction.given_time != evict::GivenTime::none;
   if (!is_ending || eviction.released || eviction.gone) return false;

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "core/event.hpp"
 #include "evict/eviction_record.hpp"
@@ -18,6 +19,11 @@ namespace evictd::agent {
 /// Absent where it cannot be read: that is not nothing. A pod of which no cgroup is known has nothing that anybody
 /// could wait for. Two preads for each cgroup that is measured, and a look at the processes' list once little is left.
 [[nodiscard]] std::optional<std::int64_t> coming_back(node::PodCgroups& cgroups, const pods::RuntimePod& pod);
+
+/// Bytes of the pod's memory that are files in a tmpfs, such as an emptyDir with the medium Memory: they outlive the
+/// processes and come back once whoever mounted it unmounts it. Memory that processes share counts among them, as
+/// nothing tells it from files. 0 where that cannot be read. Two preads for each cgroup that is measured.
+[[nodiscard]] std::int64_t held_by_tmpfs(node::PodCgroups& cgroups, std::string_view uid);
 
 /// Whether the fence stands in the way of pods that did nothing: a victim is killed, or held by itself, and memory of
 /// it is on its way.

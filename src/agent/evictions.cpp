@@ -74,7 +74,11 @@ void note_progress(evict::EvictionRecord& record, const evict::Progress& progres
 }  // namespace
 
 Evictions::Evictions(asio::any_io_executor reactor, Options options, Parts parts)
-    : reactor_{std::move(reactor)}, options_{options}, parts_{parts}, acts_{!options.dry_run} {}
+    : reactor_{std::move(reactor)},
+      options_{options},
+      parts_{parts},
+      acts_{!options.dry_run},
+      kubelet_runs_{parts.kubelet != nullptr} {}
 
 void Evictions::only_watch(bool only_watch) {
   if (options_.dry_run || acts_ != only_watch) return;
@@ -165,6 +169,7 @@ void Evictions::stop(evict::EvictionRecord record, const pods::RuntimePodPtr& li
   os::crash_point("kept");
   const auto report = [this, uid, id](const evict::Progress& progress) { on_progress(uid, id, progress); };
   parts_.stopper.begin(pod, grace_period, then, report, reached, shortage);
+  look_for_kubelet(*pod->pod);
   if (parts_.black_box == nullptr || !for_memory) return;
   const auto* going = parts_.records.find(uid, id);
   if (going != nullptr && !going->killed) parts_.black_box->begun(pod);  // it can be read meanwhile
@@ -274,6 +279,7 @@ void Evictions::remember_release(const evict::EvictionRecord& record, const evic
 }
 
 asio::awaitable<void> Evictions::end(evict::EvictionRecord record, bool released) {
+  if (released) co_await wait_for_unmount(record);
   if (released) co_await wait_for_disk(record);
   parts_.decisions.tell(core::CleanupEnded{.uid = record.pod->uid, .released = released, .killed = record.killed},
                         record.turn);
@@ -333,8 +339,9 @@ std::vector<core::Releasing> Evictions::releasing() const {
     // Of one that is gone the processes in its cgroup were started again.
     const auto held = record.gone ? std::optional<std::int64_t>{0} : parts_.usage.coming_back(*record.runtime);
     if (!held) return;
+    const auto unmounted = awaits_unmount(record) ? parts_.usage.held_by_tmpfs(uid) : 0;
     const auto tasks = record.gone ? std::optional<std::int64_t>{0} : parts_.usage.task_count(uid);
-    result.push_back({uid, *held, tasks, record.killed});
+    result.push_back({uid, std::max(*held, unmounted), tasks, record.killed});
   };
   for (const auto& [uid, record] : parts_.records.under_way()) release(record);
   for (const auto& [uid, evicted] : parts_.records.evicted())

@@ -34,6 +34,7 @@
 #include "evict/pod_stopper.hpp"
 #include "evict/progress.hpp"
 #include "kube/reporter.hpp"
+#include "node/kubelet_lookout.hpp"
 #include "pods/runtime_pod.hpp"
 #include "state/state_saver.hpp"
 #include "wake/wakes.hpp"
@@ -65,6 +66,7 @@ class Evictions final : public PodListener {
     /// Null: since when a threshold has been met is not told, and what was measured of a pod on its way is not waited
     /// for.
     const core::Synchronizer* policy = nullptr;
+    node::KubeletLookout* kubelet = nullptr;  ///< null: nobody unmounts what a pod leaves mounted
   };
 
   Evictions(boost::asio::any_io_executor reactor, Options options, Parts parts);
@@ -127,6 +129,10 @@ class Evictions final : public PodListener {
   boost::asio::awaitable<void> end(evict::EvictionRecord record, bool released);
   [[nodiscard]] std::optional<core::DiskRelease> disk_release(const evict::EvictionRecord& record) const;
   boost::asio::awaitable<void> wait_for_disk(const evict::EvictionRecord& record);
+  void look_for_kubelet(const core::Pod& pod);
+  boost::asio::awaitable<void> see_whether_kubelet_runs();
+  [[nodiscard]] bool awaits_unmount(const evict::EvictionRecord& record) const;
+  boost::asio::awaitable<void> wait_for_unmount(const evict::EvictionRecord& record);
   void report_to_cluster(const evict::EvictionRecord& record) const;
 
   boost::asio::any_io_executor reactor_;
@@ -139,6 +145,7 @@ class Evictions final : public PodListener {
   std::vector<evict::EvictionRecord> untold_;  // of pods that went by an earlier evictd, until there is a list of pods
   std::uint64_t count_ = 0;
   bool acts_;
+  bool kubelet_runs_;  // as far as is known: it is looked for when it matters, and one counts as there until then
   bool stopping_ = false;
 };
 

@@ -1,5 +1,8 @@
 #include "agent/evictions.hpp"
 
+#include <algorithm>
+
+#include "async/spawn.hpp"
 #include "core/signal.hpp"
 
 // What an evicted pod gives back after its end, and the wait for it.
@@ -13,6 +16,12 @@ namespace {
 /// For what is not back with the processes: as long as the kubelet lets pass between two looks at the node.
 constexpr core::Duration patience_after_the_end = 10s;
 constexpr core::Duration between_readings = 200ms;
+
+bool has_memory_volume(const core::Pod& pod) {
+  return std::ranges::any_of(pod.volumes, [](const core::Volume& volume) {
+    return volume.kind == core::Volume::Kind::EmptyDir && volume.medium == "Memory";
+  });
+}
 
 }  // namespace
 
@@ -40,6 +49,32 @@ asio::awaitable<void> Evictions::wait_for_disk(const evict::EvictionRecord& reco
     if (now && now->available >= wanted) co_return;
     co_await parts_.clock.sleep(between_readings);
   }
+}
+
+/// The kubelet alone unmounts what it has mounted. Nobody waits for the answer: the processes outlive the question.
+void Evictions::look_for_kubelet(const core::Pod& pod) {
+  if (parts_.kubelet == nullptr || !has_memory_volume(pod)) return;
+  async::spawn(reactor_, see_whether_kubelet_runs(), "looking for a kubelet");
+}
+
+asio::awaitable<void> Evictions::see_whether_kubelet_runs() {
+  const auto give_up = parts_.clock.now() + patience_after_the_end;
+  const auto runs = co_await parts_.kubelet->kubelet_runs(give_up);
+  kubelet_runs_ = runs.value_or(true);
+}
+
+/// Whether files in a tmpfs of the pod's own may go with its volumes: not for ever, as a kubelet may start it again.
+bool Evictions::awaits_unmount(const evict::EvictionRecord& record) const {
+  if (!kubelet_runs_ || !record.killed || !has_memory_volume(*record.pod)) return false;
+  const auto killed = record.turn.stages[core::Stage::Killed];
+  const auto since = killed ? record.turn.wake.time + *killed : record.begun;
+  return parts_.clock.now() < since + patience_after_the_end;
+}
+
+asio::awaitable<void> Evictions::wait_for_unmount(const evict::EvictionRecord& record) {
+  const auto wanted = parts_.usage.held_by_tmpfs(record.pod->uid) / 2;
+  while (awaits_unmount(record) && !stopping_ && parts_.usage.held_by_tmpfs(record.pod->uid) > wanted)
+    co_await parts_.clock.sleep(between_readings);
 }
 
 }  // namespace evictd::agent

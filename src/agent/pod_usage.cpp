@@ -267,6 +267,8 @@ std::optional<std::int64_t> PodUsageReader::coming_back(const pods::RuntimePod& 
   return agent::coming_back(cgroups_, pod);
 }
 
+std::int64_t PodUsageReader::held_by_tmpfs(std::string_view uid) const { return agent::held_by_tmpfs(cgroups_, uid); }
+
 std::optional<std::int64_t> PodUsageReader::task_count(std::string_view uid) const {
   return value_or_none(cgroups_.task_count(uid));
 }

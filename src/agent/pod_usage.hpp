@@ -72,6 +72,7 @@ class PodUsageReader final : public Usage {
   [[nodiscard]] std::int64_t held(std::string_view uid) const override;
   /// Two preads for each cgroup that is measured, and a look at the processes' list once little is left.
   [[nodiscard]] std::optional<std::int64_t> coming_back(const pods::RuntimePod& pod) const override;
+  [[nodiscard]] std::int64_t held_by_tmpfs(std::string_view uid) const override;
   [[nodiscard]] std::optional<std::int64_t> task_count(std::string_view uid) const override;
 
  private:

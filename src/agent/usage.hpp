@@ -54,6 +54,8 @@ class Usage {
   [[nodiscard]] virtual std::int64_t held(std::string_view uid) const = 0;
   /// Bytes of a victim's memory that the kernel will give back by itself (agent/coming_back.hpp); absent: unknown.
   [[nodiscard]] virtual std::optional<std::int64_t> coming_back(const pods::RuntimePod& pod) const = 0;
+  /// Bytes of the pod's memory that go with its volumes, not with its processes (agent/coming_back.hpp).
+  [[nodiscard]] virtual std::int64_t held_by_tmpfs(std::string_view uid) const = 0;
   /// The tasks of one pod, which the kernel counts: none is listed. Absent: it does not.
   [[nodiscard]] virtual std::optional<std::int64_t> task_count(std::string_view uid) const = 0;
 };

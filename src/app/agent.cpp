@@ -219,7 +219,8 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                               .clock = clock,
                               .cluster = cluster,
                               .black_box = explainer.get(),
-                              .policy = &decider.synchronizer()}};
+                              .policy = &decider.synchronizer(),
+                              .kubelet = &kubelet}};
   pod_tracker.tell(evictions);
   const KernelKiller kernel_killer{source_maker,
                                    {.policy = decider.synchronizer(),

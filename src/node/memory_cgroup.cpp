@@ -177,7 +177,8 @@ os::FileResult<ProcessMemory> MemoryCgroup::process_memory() const {
   if (!cache) return std::unexpected(cache.error());
   const auto shared = os::find_number(*stat, files.shared).value_or(0);
   const auto slab = os::find_number(*stat, "slab_reclaimable").value_or(0);  // v1 does not tell
-  return ProcessMemory{.anonymous = *anonymous, .all = std::max<std::int64_t>(0, *usage - (*cache - shared) - slab)};
+  return ProcessMemory{
+      .anonymous = *anonymous, .all = std::max<std::int64_t>(0, *usage - (*cache - shared) - slab), .shared = shared};
 }
 
 }  // namespace evictd::node

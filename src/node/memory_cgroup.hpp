@@ -31,10 +31,12 @@ struct MemoryReading {
 struct ProcessMemory {
   std::int64_t anonymous = 0;  ///< as long as there is some, there are processes
   std::int64_t all = 0;        ///< with shared memory, stacks, page tables and the like
+  std::int64_t shared = 0;     ///< of that the shared memory, and files of a tmpfs
 
   ProcessMemory& operator+=(const ProcessMemory& other) {
     anonymous += other.anonymous;
     all += other.all;
+    shared += other.shared;
     return *this;
   }
   friend bool operator==(const ProcessMemory&, const ProcessMemory&) = default;

@@ -84,6 +84,16 @@ TEST_CASE("once no process is left but the sandbox's nothing comes back, whateve
   CHECK(node.coming_back() == 0);
 }
 
+TEST_CASE("what lies in a tmpfs is told apart, and outlives the processes") {
+  Node node{{.anonymous = 100_MiB, .shared = 20_MiB, .files = 500_MiB}};
+  CHECK(held_by_tmpfs(node.cgroups, "p") == 20_MiB);
+  node.end("main");
+  CHECK(held_by_tmpfs(node.cgroups, "p") == 20_MiB);
+  node.tree.remove("cgroup/memory/kubepods/podp");
+  node.cgroups.sync({});
+  CHECK(held_by_tmpfs(node.cgroups, "p") == 0);
+}
+
 TEST_CASE("of a pod whose containers are unknown the whole cgroup tells") {
   Node node{{.anonymous = 200'000, .files = 500_MiB}};
   node.pod.containers.clear();

@@ -26,6 +26,13 @@ using fixture::threshold;
 using fixture::operator""_GiB;
 using fixture::operator""_MiB;
 
+/// A kubelet that runs, or does not.
+class FakeKubelet final : public node::KubeletLookout {
+ public:
+  boost::asio::awaitable<std::optional<bool>> kubelet_runs(core::Instant) override { co_return runs; }
+  bool runs = true;
+};
+
 /// The pods a and b, and evictions of them whose every neighbour is the test's.
 struct Scene {
   explicit Scene(Evictions::Options options = {}, bool explains = false) : options{options}, explains{explains} {
@@ -47,6 +54,14 @@ struct Scene {
             .cause = core::LocalStorageLimit::EmptyDir,
             .message = {"too much", {}},
             .disk_release = core::DiskRelease{NodefsAvailable, amount, available}};
+  }
+  /// For memory, with an emptyDir of that medium.
+  static core::Eviction evict_with_volume(const char* name, std::string medium) {
+    auto eviction = evict(name);
+    auto victim = pod(name);
+    victim.volumes = {{.name = "cache", .kind = core::Volume::Kind::EmptyDir, .medium = std::move(medium)}};
+    eviction.pod = std::make_shared<const core::Pod>(std::move(victim));
+    return eviction;
   }
   [[nodiscard]] bool told_that_a_went() const { return std::ranges::find(steps, "tell that a went") != steps.end(); }
   void begin(const core::Eviction& action) {
@@ -82,6 +97,7 @@ struct Scene {
   wake::Wakes wakes{reactor.get_executor()};
   BlackBox black_box{reactor.get_executor(), nullptr, nullptr};
   core::Synchronizer policy{{}};
+  FakeKubelet kubelet;
   Steps sent{};  // to the API server, once it is asked for
   kube::Reporter cluster{reactor.get_executor(),
                          {.node = "node-1"},
@@ -106,7 +122,8 @@ struct Scene {
                        .clock = clock,
                        .cluster = &cluster,
                        .black_box = explains ? &black_box : nullptr,
-                       .policy = &policy}};
+                       .policy = &policy,
+                       .kubelet = &kubelet}};
 };
 
 /// The pod counts, with nothing.
@@ -438,6 +455,49 @@ TEST_CASE("what was measured on a disk of a pod that went for memory is waited f
   scene.observer.now = observed({{NodefsAvailable, 1_GiB + 300_MiB, 100_GiB}});
   scene.clock.advance(200ms);
   CHECK(scene.told_that_a_went());
+}
+
+TEST_CASE("where a kubelet unmounts it, what lies in an emptyDir in memory is coming back, but not for ever") {
+  Scene scene;
+  scene.usage.in_tmpfs["a"] = 400_MiB;
+  scene.begin(Scene::evict_with_volume("a", "Memory"));
+  REQUIRE(scene.evictions.releasing().size() == 1);
+  CHECK(scene.evictions.releasing().front().bytes == 500_MiB);
+  scene.clock.settle();
+  scene.stopper.report("a", FakeStopper::killed());
+  scene.usage.working_sets["a"] = 0;
+  CHECK(scene.evictions.releasing().front().bytes == 400_MiB);
+  scene.stopper.report("a", evict::PodGone{.time = {}});
+  scene.clock.advance(9s);
+  CHECK_FALSE(scene.told_that_a_went());
+  CHECK(scene.evictions.releasing().front().bytes == 400_MiB);
+  SUBCASE("until half of it is back") {
+    scene.usage.in_tmpfs["a"] = 200_MiB;
+    scene.clock.advance(200ms);
+    CHECK(scene.told_that_a_went());
+  }
+  SUBCASE("for ten seconds") {
+    scene.clock.advance(1s);
+    CHECK(scene.told_that_a_went());
+    CHECK(scene.evictions.releasing().front().bytes == 0);
+  }
+}
+
+TEST_CASE("where nobody unmounts it, or it lies on a disk, nothing of an emptyDir is awaited") {
+  for (const bool on_disk : {false, true}) {
+    CAPTURE(on_disk);
+    Scene scene;
+    scene.kubelet.runs = on_disk;
+    scene.usage.in_tmpfs["a"] = 400_MiB;
+    scene.begin(Scene::evict_with_volume("a", on_disk ? "" : "Memory"));
+    scene.clock.settle();
+    scene.stopper.report("a", FakeStopper::killed());
+    scene.usage.working_sets["a"] = 0;
+    CHECK(scene.evictions.releasing().front().bytes == 0);
+    scene.stopper.report("a", evict::PodGone{.time = {}});
+    scene.clock.settle();
+    CHECK(scene.told_that_a_went());
+  }
 }
 
 TEST_CASE("memory is back with the processes: no layer is removed, and no disk is waited for") {

@@ -125,9 +125,14 @@ class FakeUsage final : public Usage {
     return found == working_sets.end() ? 0 : found->second;
   }
   std::optional<std::int64_t> coming_back(const pods::RuntimePod& pod) const override { return held(pod.pod->uid); }
+  std::int64_t held_by_tmpfs(std::string_view uid) const override {
+    const auto found = in_tmpfs.find(uid);
+    return found == in_tmpfs.end() ? 0 : found->second;
+  }
   std::optional<std::int64_t> task_count(std::string_view) const override { return processes_each; }
 
   std::map<std::string, std::int64_t, std::less<>> working_sets;
+  std::map<std::string, std::int64_t, std::less<>> in_tmpfs;  // bytes that outlive the processes
   std::int64_t processes_each = 1;
   bool disks_answer = false;
   std::vector<std::string> measured;  // uids, in the order in which their disks were asked for
