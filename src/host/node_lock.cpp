@@ -81,11 +81,14 @@ NodeLock::Taken NodeLock::take(const std::filesystem::path& path, const std::str
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
   if (error) return unusable(error.message());
-  // O_NONBLOCK for a pipe that may have been put there.
-  NodeLock lock{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644)};
+  // O_NONBLOCK for a pipe that may have been put there. Whoever can open the file can hold the lock, also for reading
+  // alone (flock(2)), so nobody else may: one user's process would keep evictd from ever starting again.
+  NodeLock lock{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600)};
   if (lock.file_ < 0) return unusable(message(errno));
   struct stat found{};
   if (::fstat(lock.file_, &found) != 0 || !S_ISREG(found.st_mode)) return unusable("no regular file");
+  if (::fchmod(lock.file_, 0600) != 0)  // earlier evictds made it for all to read
+    os::log_warning("runtimeDirectory: {}: others may hold it: {}", path.native(), message(errno));
   if (!lock_while_it_ends(lock.file_)) {
     if (errno != EWOULDBLOCK) return unusable(message(errno));
     auto who = holder(lock.file_);

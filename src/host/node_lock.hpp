@@ -12,7 +12,8 @@ namespace evictd::host {
 /// That one evictd guards a node: a locked file, in which the holder says who it is.
 ///
 /// The kernel lets go of the lock (flock(2)) when its holder ends, however it ends, so the file that a dead one left is
-/// in nobody's way. It is never removed: who had opened it before would hold a lock that nobody else sees.
+/// in nobody's way. It is never removed: who had opened it before would hold a lock that nobody else sees. Nobody but
+/// its owner can open it, and thereby hold it.
 class NodeLock {
  public:
   /// Another one has it. The message says who, since when, and what to do.

@@ -141,6 +141,18 @@ TEST_CASE("a holder that is just ending is waited for") {
   CHECK(is_taken(NodeLock::take(path, "2")));
 }
 
+TEST_CASE("nobody else can open the lock and hold it, nor one that an earlier evictd left for all to read") {
+  const Tree tree{file("earlier", "")};
+  std::filesystem::permissions(tree.path("earlier"), std::filesystem::perms{0644});
+  const auto before = ::umask(022);
+  for (const std::string name : {"new", "earlier"}) {
+    CAPTURE(name);
+    CHECK(is_taken(NodeLock::take(tree.path(name), "1")));
+    CHECK(std::filesystem::status(tree.path(name)).permissions() == std::filesystem::perms{0600});
+  }
+  ::umask(before);
+}
+
 TEST_CASE("what a file holds that is no evictd's is shown as far as it can be") {
   const Tree tree{file("lock", std::string("\x1b[31m") + std::string(1000, 'x'))};
   const auto path = tree.path("lock");
