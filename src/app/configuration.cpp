@@ -12,18 +12,18 @@
 namespace evictd::app {
 namespace {
 
-std::optional<std::string> find_agent_configuration() {
-  std::error_code ignored;
-  return std::filesystem::exists(usual_agent_file, ignored) ? std::optional<std::string>{usual_agent_file}
-                                                            : std::nullopt;
-}
-
 /// The defaults where no file is named and none is where it usually is.
 Result<config::AgentConfiguration> load_agent(const std::optional<std::string>& file) {
   return file ? config::load_agent_configuration(*file) : config::AgentConfiguration{};
 }
 
 }  // namespace
+
+std::optional<std::string> find_agent_configuration(const std::filesystem::path& file) {
+  std::error_code ignored;  // ENOENT and ENOTDIR are `not_found`, all else is not
+  const bool is_absent = std::filesystem::symlink_status(file, ignored).type() == std::filesystem::file_type::not_found;
+  return is_absent ? std::nullopt : std::optional<std::string>{file.native()};
+}
 
 OwnSettings own_settings(const ConfigurationFiles& files) {
   auto agent = load_agent(files.agent ? files.agent : find_agent_configuration());

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,10 @@ namespace evictd::app {
 
 /// Where an AgentConfiguration is looked for if none is named.
 inline constexpr auto usual_agent_file = "/etc/evictd/agent.yaml";
+
+/// The AgentConfiguration that is looked for; none where nothing has its name. One that is there and cannot be looked
+/// at is named, so that loading it says why.
+[[nodiscard]] std::optional<std::string> find_agent_configuration(const std::filesystem::path& file = usual_agent_file);
 
 /// What --config and --kubelet-config name. An absent one is looked for where such files are kept; if it is not there,
 /// the defaults hold.
