@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace evictd::app {
 namespace {
@@ -18,23 +20,24 @@ std::string ConfigurationChanges::message() const {
                      needs_restart ? "; all but log.level takes effect when evictd restarts" : "");
 }
 
-ConfigurationChanges changes_between(const config::AgentConfiguration& agent_before,
-                                     const config::AgentConfiguration& agent_after,
-                                     const config::KubeletConfiguration& kubelet_before,
-                                     const config::KubeletConfiguration& kubelet_after) {
+ConfigurationChanges changes_between(const WrittenSettings& before, const WrittenSettings& after,
+                                     const WrittenSettings& start) {
   ConfigurationChanges changes;
-  const auto before = config::describe(agent_before);
-  const auto after = config::describe(agent_after);
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    if (before[i].value == after[i].value) continue;
-    changes.lines.push_back(fmt::format("{}: {} -> {}", after[i].path, before[i].value, after[i].value));
-    changes.needs_restart = changes.needs_restart || after[i].path != "log.level";
-  }
-  for (const auto& key : config::changed_keys(kubelet_before, kubelet_after)) {
-    if (key == runtime_key) continue;
-    changes.lines.push_back(fmt::format("KubeletConfiguration: {}", key));
-    changes.needs_restart = true;
-  }
+  const auto add = [&](std::string line, bool needs_restart) {
+    changes.lines.push_back(std::move(line));
+    changes.needs_restart = changes.needs_restart || needs_restart;
+  };
+  const auto was = config::describe(before.agent);
+  const auto is = config::describe(after.agent);
+  const auto in_force = config::describe(start.agent);
+  for (std::size_t i = 0; i < is.size(); ++i)
+    if (was[i].value != is[i].value)
+      add(fmt::format("{}: {} -> {}", is[i].path, was[i].value, is[i].value),
+          is[i].path != "log.level" && is[i].value != in_force[i].value);
+  const auto not_in_force = config::changed_keys(start.kubelet, after.kubelet);
+  for (const auto& key : config::changed_keys(before.kubelet, after.kubelet))
+    if (key != runtime_key)
+      add(fmt::format("KubeletConfiguration: {}", key), std::ranges::find(not_in_force, key) != not_in_force.end());
   return changes;
 }
 

@@ -10,15 +10,20 @@ namespace evictd::app {
 /// What changed in the configuration's files while evictd runs, but for thresholds, which tell of themselves.
 struct ConfigurationChanges {
   std::vector<std::string> lines{};  ///< "log.level: info -> debug"; none: nothing changed
-  bool needs_restart = false;        ///< the log's level alone takes effect at once
+  bool needs_restart = false;        ///< for one of them at least; the log's level takes effect at once
 
   /// In one line, for the log.
   [[nodiscard]] std::string message() const;
 };
 
-[[nodiscard]] ConfigurationChanges changes_between(const config::AgentConfiguration& agent_before,
-                                                   const config::AgentConfiguration& agent_after,
-                                                   const config::KubeletConfiguration& kubelet_before,
-                                                   const config::KubeletConfiguration& kubelet_after);
+/// What the files say, evictd's own and the kubelet's.
+struct WrittenSettings {
+  config::AgentConfiguration agent;
+  config::KubeletConfiguration kubelet;
+};
+
+/// From `before` to `after`. What is at last as it was at the start is in force: it needs no restart.
+[[nodiscard]] ConfigurationChanges changes_between(const WrittenSettings& before, const WrittenSettings& after,
+                                                   const WrittenSettings& start);
 
 }  // namespace evictd::app

@@ -16,7 +16,6 @@
 #include "agent/recorder.hpp"
 #include "agent/threshold_request.hpp"
 #include "app/check_parts.hpp"
-#include "app/configuration_changes.hpp"
 #include "app/last_runtime.hpp"
 #include "app/place_watch.hpp"
 #include "async/offload.hpp"
@@ -117,20 +116,21 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Options& opt
     : reactor_{reactor},
       files_{options.files},
       drop_ins_{options.configuration.agent.thresholds.drop_ins},
-      settings_{options.configuration.written},
-      kubelet_{options.configuration.kubelet},
+      started_with_{options.configuration.written, options.configuration.kubelet},
+      written_{started_with_},
       kubelet_sources_{options.configuration.kubelet_sources},
       kubelet_pid_{options.configuration.watch_only ? std::nullopt : options.configuration.kubelet_pid},
       is_known_{!options.configuration.watch_only},
       watermarks_{watermarks_of(options.configuration.agent.node)},
       parts_{parts},
-      control_{
-          reactor,
-          worker_.get_executor(),
-          std::move(start),
-          control_options(settings_, options.dry_run ? "" : config::state_files(settings_).thresholds, watermarks_),
-          parts.live,
-          *this} {
+      control_{reactor,
+               worker_.get_executor(),
+               std::move(start),
+               control_options(options.configuration.written,
+                               options.dry_run ? "" : config::state_files(options.configuration.written).thresholds,
+                               watermarks_),
+               parts.live,
+               *this} {
   for (const auto& warning : control_.warnings_at_start()) os::log_warning("{}", warning);
   const auto& configuration = options.configuration;
   keep_what_is_told(files_, configuration);
@@ -232,16 +232,16 @@ void LiveThresholds::loaded(const Result<Configuration>& configuration) {
   if (!configuration) return control_.refuse_files(configuration.error());
   if (configuration->watch_only) {
     not_known(*configuration);
-    return tell_other_changes(configuration->written, kubelet_);
+    return tell_other_changes(configuration->written, written_.kubelet);
   }
   if (configuration->is_told) return known(*configuration);
   // None runs. One that cannot start for want of its configuration is tried again and again.
   if (watch_only_ && kubelet_watch_ && kubelet_watch_->may_come_back(os::now()))
-    return tell_other_changes(configuration->written, kubelet_);
+    return tell_other_changes(configuration->written, written_.kubelet);
   auto kept = *configuration;
   if (kubelet_pid_) {
     // The one that ran may only be restarted: until another one runs, its thresholds hold, and no defaults.
-    kept.kubelet = kubelet_;
+    kept.kubelet = written_.kubelet;
     kept.kubelet_sources = kubelet_sources_;
     kept.kubelet_pid = kubelet_pid_;
   }
@@ -292,10 +292,9 @@ bool LiveThresholds::act() {
 /// of an "auto" is no change that anybody made.
 void LiveThresholds::tell_other_changes(const config::AgentConfiguration& written,
                                         const config::KubeletConfiguration& kubelet) {
-  auto changes = changes_between(settings_, written, kubelet_, kubelet);
-  settings_ = written;
-  kubelet_ = kubelet;
-  os::set_log_level(log_level(settings_.log.level));
+  const auto before = std::exchange(written_, {written, kubelet});
+  auto changes = changes_between(before, written_, started_with_);
+  os::set_log_level(log_level(written.log.level));
   if (changes.lines.empty()) return;
   const auto message = changes.message();
   parts_.recorder.config_changed(std::move(changes.lines), message);

@@ -8,6 +8,7 @@
 #include "agent/threshold_control.hpp"
 #include "api/handlers.hpp"
 #include "app/configuration.hpp"
+#include "app/configuration_changes.hpp"
 #include "app/kubelet_watch.hpp"
 #include "async/deadline_thread.hpp"
 #include "config/agent_configuration.hpp"
@@ -93,9 +94,9 @@ class LiveThresholds final : public api::ThresholdHandler, private agent::Thresh
 
   boost::asio::any_io_executor reactor_;
   const ConfigurationFiles& files_;
-  const std::string drop_ins_;            // thresholds.dropIns of the start: another one takes a restart
-  config::AgentConfiguration settings_;   // as the files had it last
-  config::KubeletConfiguration kubelet_;  // the same
+  const std::string drop_ins_;  // thresholds.dropIns of the start: another one takes a restart
+  const WrittenSettings started_with_;
+  WrittenSettings written_;  // as the files had it last
   kubelet::Configuration kubelet_sources_;
   std::optional<std::int64_t> kubelet_pid_;  // of the kubelet that goes by them
   bool is_known_;                            // they were found, this time or an earlier one

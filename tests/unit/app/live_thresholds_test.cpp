@@ -274,4 +274,21 @@ TEST_CASE("another directory of drop-ins takes a restart, and what is saved unti
   CHECK(node.in_force() == "memory.available<4Gi");
 }
 
+TEST_CASE("what is put back to what evictd started with takes no restart") {
+  Node node{Kubelet::Named};
+  const auto tells = [&](const std::string& cri_timeout) {
+    const auto before = node.changes_told().size();
+    node.files.agent_says(cri_timeout);
+    node.thresholds.files_changed();
+    REQUIRE(node.comes_to([&] { return node.changes_told().size() > before; }));
+    return node.changes_told().back();
+  };
+  const std::string restart = "; all but log.level takes effect when evictd restarts";
+  CHECK(tells("20s") == "the configuration changed: cri.timeout: 10s -> 20s" + restart);
+  node.files.log_level = "warn";
+  CHECK(tells("20s") == "the configuration changed: log.level: info -> warn");
+  node.files.log_level = "info";
+  CHECK(tells("10s") == "the configuration changed: cri.timeout: 20s -> 10s; log.level: warn -> info");
+}
+
 }  // namespace evictd::app::live_thresholds_test
