@@ -73,6 +73,17 @@ Result<ThresholdCandidate> candidate(ThresholdLayers layers, core::ThresholdOver
   return ThresholdCandidate{.layers = std::move(layers), .live = std::move(live), .policy = *std::move(policy)};
 }
 
+/// The overlay of evictd's own drop-in, which is made, empty, where it is missing.
+core::ThresholdOverlay& own_overlay(ThresholdLayers& layers) {
+  auto& drop_ins = layers.drop_ins;
+  auto own = std::ranges::find(drop_ins, own_drop_in, &config::ThresholdDropIn::name);
+  if (own == drop_ins.end()) {
+    own = std::ranges::find_if(drop_ins, [](const auto& drop_in) { return drop_in.name > own_drop_in; });
+    own = drop_ins.insert(own, {.name = std::string(own_drop_in), .overlay = {}});
+  }
+  return own->overlay;
+}
+
 ThresholdLayers of_last_run(const core::EvictionSettings& earlier, const ThresholdLayers& now) {
   return {.base = with_thresholds_of(earlier, merged(now)),
           .base_name = "thresholds of the last run",
@@ -208,18 +219,24 @@ Result<ThresholdCandidate> ThresholdControl::requested(const v1::UpdateThreshold
 /// The same thresholds with what is live in evictd's own drop-in.
 Result<ThresholdCandidate> ThresholdControl::saved(const Candidate& wanted) const {
   auto layers = wanted.layers;
-  auto& drop_ins = layers.drop_ins;
-  auto own = std::ranges::find(drop_ins, own_drop_in, &config::ThresholdDropIn::name);
-  if (own == drop_ins.end()) {
-    own = std::ranges::find_if(drop_ins, [](const auto& drop_in) { return drop_in.name > own_drop_in; });
-    own = drop_ins.insert(own, {.name = std::string(own_drop_in), .overlay = {}});
-  }
-  own->overlay = core::stacked(std::move(own->overlay), wanted.live);
+  auto& own = own_overlay(layers);
+  own = core::stacked(std::move(own), wanted.live);
   auto result = candidate(std::move(layers), {});
   if (!result) return result;
   result->was_staged = wanted.was_staged;
   if (core::revision(result->policy.thresholds) != core::revision(wanted.policy.thresholds))
     return fail(fmt::format("{} would not hold: a drop-in behind it says otherwise", own_drop_in));
+  return result;
+}
+
+/// What is written now in evictd's own drop-in, on the other files as they are now: they may have been read anew since
+/// it was asked for.
+Result<ThresholdCandidate> ThresholdControl::renewed(const Candidate& written) const {
+  auto layers = written.was_staged && staged_ ? *staged_ : layers_;
+  auto its_layers = written.layers;
+  own_overlay(layers) = std::move(own_overlay(its_layers));
+  auto result = candidate(std::move(layers), {});
+  if (result) result->was_staged = written.was_staged;
   return result;
 }
 
@@ -268,10 +285,9 @@ void ThresholdControl::update(const v1::UpdateThresholdsRequest& request, api::T
 void ThresholdControl::save(Candidate candidate, v1::UpdateThresholdsResponse response,
                             api::ThresholdHandler::UpdateDone done) {
   saving_ = Saving::Awaited;
-  const auto own = std::ranges::find(candidate.layers.drop_ins, own_drop_in, &config::ThresholdDropIn::name);
   const auto path = options_.drop_ins / own_drop_in;
   response.set_saved_to(path);
-  auto write = [path, text = config::print_threshold_drop_in(own->overlay)] {
+  auto write = [path, text = config::print_threshold_drop_in(own_overlay(candidate.layers))] {
     return os::write_atomically(path, text, {.mode = 0644});
   };
   auto finish = [this, path, candidate = std::move(candidate), response = std::move(response),
@@ -283,12 +299,29 @@ void ThresholdControl::save(Candidate candidate, v1::UpdateThresholdsResponse re
                                      "then the file counts as if it were written by hand",
                                      path.native(), options_.save_patience.count())));
     if (!*written) return done(refuse(RefusalCode::Internal, written->error().message + "; nothing is changed"));
-    put_in_force(std::move(candidate), "by a call, and saved");
-    *response.mutable_thresholds() = describe();
-    done(std::move(response));
+    put_saved_in_force(path, candidate, std::move(response), std::move(done));
   };
   async::offload(reactor_, worker_, alive_, std::move(write), options_.save_patience, std::move(finish),
                  [this, path](const Result<void>& written) { saved_late(path, written); });
+}
+
+/// What the caller has not seen, since other files changed meanwhile, does no more than those may by themselves: pods
+/// that would be evicted at once are not.
+void ThresholdControl::put_saved_in_force(const std::string& path, const Candidate& written,
+                                          v1::UpdateThresholdsResponse response,
+                                          api::ThresholdHandler::UpdateDone done) {
+  auto now = renewed(written);
+  if (!now || (!is_same(now->policy, written.policy) && !evict_at_once(now->policy).empty()))
+    return done(refuse(RefusalCode::Aborted,
+                       fmt::format("{}: it is written, but other files changed meanwhile; nothing is changed until all "
+                                   "are read anew, and then the file counts as if it were written by hand",
+                                   path)));
+  response.clear_changes();
+  for (auto& line : core::differences(policy_.thresholds, now->policy.thresholds))
+    response.add_changes(std::move(line));
+  put_in_force(*std::move(now), "by a call, and saved");
+  *response.mutable_thresholds() = describe();
+  done(std::move(response));
 }
 
 /// inotify tells of the file as of every other drop-in.

@@ -99,6 +99,7 @@ struct ThresholdStart {
 ///
 /// A change that is to be saved takes effect once its file is written. Where that takes longer than a caller waits, the
 /// file takes effect like one that another program wrote, when it is there at last; until then nothing else is saved.
+/// Other files that are read meanwhile stay in force.
 ///
 /// On the reactor; files are written on `worker`.
 class ThresholdControl {
@@ -133,6 +134,7 @@ class ThresholdControl {
   using Candidate = ThresholdCandidate;
   [[nodiscard]] Result<Candidate> requested(const v1::UpdateThresholdsRequest& request) const;
   [[nodiscard]] Result<Candidate> saved(const Candidate& wanted) const;
+  [[nodiscard]] Result<Candidate> renewed(const Candidate& written) const;
   [[nodiscard]] v1::ThresholdSet describe(const Candidate& candidate) const;
   [[nodiscard]] std::vector<std::string> evict_at_once(const core::EvictionPolicy& policy) const;
   [[nodiscard]] Candidate current() const { return {layers_, live_, policy_, false}; }
@@ -140,6 +142,8 @@ class ThresholdControl {
   bool put_in_force(Candidate candidate, const std::string& what);
   void keep_state();
   void save(Candidate candidate, v1::UpdateThresholdsResponse response, api::ThresholdHandler::UpdateDone done);
+  void put_saved_in_force(const std::string& path, const Candidate& written, v1::UpdateThresholdsResponse response,
+                          api::ThresholdHandler::UpdateDone done);
   void saved_late(const std::string& path, const Result<void>& written);
 
   boost::asio::any_io_executor reactor_;

@@ -321,6 +321,50 @@ TEST_CASE("a save that hangs is over for its caller, holds up no live change, an
   CHECK(node.applied.back() == "memory.available<200Mi");
 }
 
+TEST_CASE("a change that is being saved leaves what files say that are read meanwhile") {
+  const fixture::Tree tree;
+  Node node{kubelet({{"memory.available", "100Mi"}}), tree.path()};
+  std::promise<void> disk;
+  boost::asio::post(node.worker, [&] { disk.get_future().wait(); });
+  std::optional<api::Answer<v1::UpdateThresholdsResponse>> given;
+  const auto save = [&](v1::UpdateThresholdsRequest request) {
+    request.set_save(true);
+    node.control.update(request, [&](auto result) { given = std::move(result); });
+  };
+
+  SUBCASE("both are in force then") {
+    save(set("pid.available", "100"));
+    node.control.reload(kubelet({{"memory.available", "150Mi"}}));
+    CHECK(node.applied == Lines{"memory.available<150Mi"});
+    disk.set_value();
+    node.worker_done();
+    REQUIRE(given.has_value());
+    REQUIRE(given->has_value());
+    CHECK(node.applied == Lines{"memory.available<150Mi", "memory.available<150Mi"});
+    CHECK(node.changes == Lines{"memory.available: 100Mi -> 150Mi", "pid.available: none -> 100"});
+    CHECK((*given)->changes_size() == 1);
+    CHECK((*given)->thresholds().thresholds_size() == 2);
+  }
+  SUBCASE("what is held back by then is not what the caller had seen") {
+    node.control.reload(kubelet({{"memory.available", "5Gi"}}));
+    v1::UpdateThresholdsRequest apply;
+    apply.set_apply_staged(true);
+    apply.set_force(true);
+    save(apply);
+    node.control.reload(kubelet({{"memory.available", "6Gi"}}));
+    disk.set_value();
+    node.worker_done();
+    REQUIRE(given.has_value());
+    REQUIRE_FALSE(given->has_value());
+    CHECK(given->error().code == api::RefusalCode::Aborted);
+    CHECK(given->error().message == tree.path("90-evictctl.yaml").native() +
+                                        ": it is written, but other files changed meanwhile; nothing is changed until "
+                                        "all are read anew, and then the file counts as if it were written by hand");
+    CHECK(node.applied.empty());
+    CHECK(node.control.staged() == Lines{"memory.available: 100Mi -> 6Gi"});
+  }
+}
+
 TEST_CASE("a live change stays on top of files that change") {
   Node node{kubelet({{"memory.available", "100Mi"}, {"pid.available", "100"}})};
   CHECK(node.update(set("memory.available", "300Mi")).has_value());
