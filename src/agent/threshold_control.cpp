@@ -132,18 +132,18 @@ ThresholdStart thresholds_at_start(ThresholdLayers layers, core::ThresholdOverla
   return start;
 }
 
-ThresholdControl::ThresholdControl(asio::any_io_executor reactor, asio::any_io_executor worker, ThresholdStart start,
-                                   ThresholdControlOptions options, core::ThresholdOverlay& live,
-                                   ThresholdSubject& subject)
-    : reactor_{std::move(reactor)},
-      worker_{std::move(worker)},
+ThresholdControl::ThresholdControl(const Executors& executors, ThresholdStart start, ThresholdControlOptions options,
+                                   core::ThresholdOverlay& live, ThresholdSubject& subject)
+    : reactor_{executors.reactor},
+      drop_in_writer_{executors.drop_ins},
       options_{std::move(options)},
       layers_{std::move(start.layers)},
       live_{live},
       policy_{std::move(start.policy)},
       revision_{core::revision(policy_.thresholds)},
       staged_{std::move(start.staged)},
-      state_writer_{worker_, [path = options_.state_file](const std::string& text) { write_state(path, text); }},
+      state_writer_{executors.state_file,
+                    [path = options_.state_file](const std::string& text) { write_state(path, text); }},
       subject_{subject} {
   live_ = std::move(start.live);
   keep_state();
@@ -301,7 +301,7 @@ void ThresholdControl::save(Candidate candidate, v1::UpdateThresholdsResponse re
     if (!*written) return done(refuse(RefusalCode::Internal, written->error().message + "; nothing is changed"));
     put_saved_in_force(path, candidate, std::move(response), std::move(done));
   };
-  async::offload(reactor_, worker_, alive_, std::move(write), options_.save_patience, std::move(finish),
+  async::offload(reactor_, drop_in_writer_, alive_, std::move(write), options_.save_patience, std::move(finish),
                  [this, path](const Result<void>& written) { saved_late(path, written); });
 }
 

@@ -101,13 +101,19 @@ struct ThresholdStart {
 /// file takes effect like one that another program wrote, when it is there at last; until then nothing else is saved.
 /// Other files that are read meanwhile stay in force.
 ///
-/// On the reactor; files are written on `worker`.
+/// On the reactor; files are written beside it.
 class ThresholdControl {
  public:
+  /// What runs where. The drop-ins and the state file may be on different disks, and each hangs by itself.
+  struct Executors {
+    boost::asio::any_io_executor reactor;
+    boost::asio::any_io_executor drop_ins;    ///< where they are written
+    boost::asio::any_io_executor state_file;  ///< where it is written
+  };
   /// Saves what is in force, and reports what is staged. `live` is where the thresholds that calls changed are kept
   /// for a restart: it becomes that of `start`. It and `subject` must outlive this.
-  ThresholdControl(boost::asio::any_io_executor reactor, boost::asio::any_io_executor worker, ThresholdStart start,
-                   ThresholdControlOptions options, core::ThresholdOverlay& live, ThresholdSubject& subject);
+  ThresholdControl(const Executors& executors, ThresholdStart start, ThresholdControlOptions options,
+                   core::ThresholdOverlay& live, ThresholdSubject& subject);
 
   [[nodiscard]] const core::EvictionPolicy& policy_in_force() const { return policy_; }
 
@@ -147,7 +153,7 @@ class ThresholdControl {
   void saved_late(const std::string& path, const Result<void>& written);
 
   boost::asio::any_io_executor reactor_;
-  boost::asio::any_io_executor worker_;
+  boost::asio::any_io_executor drop_in_writer_;
   ThresholdControlOptions options_;
   ThresholdLayers layers_;
   core::ThresholdOverlay& live_;  // on top of them

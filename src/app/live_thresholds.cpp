@@ -123,8 +123,7 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Options& opt
       is_known_{!options.configuration.watch_only},
       watermarks_{watermarks_of(options.configuration.agent.node)},
       parts_{parts},
-      control_{reactor,
-               worker_.get_executor(),
+      control_{{.reactor = reactor, .drop_ins = worker_.get_executor(), .state_file = state_worker_.get_executor()},
                std::move(start),
                control_options(options.configuration.written,
                                options.dry_run ? "" : config::state_files(options.configuration.written).thresholds,
@@ -140,7 +139,10 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Options& opt
   kubelet_watch_->found(configuration.kubelet_pid, !configuration.watch_only);
 }
 
-LiveThresholds::~LiveThresholds() { worker_.finish(); }
+LiveThresholds::~LiveThresholds() {
+  worker_.finish();
+  state_worker_.finish();
+}
 
 core::Observations LiveThresholds::observe() const { return parts_.reports.look(os::now()); }
 

@@ -103,6 +103,8 @@ class LiveThresholds final : public api::ThresholdHandler, private agent::Thresh
   std::optional<std::string> watch_only_;    // why nothing is evicted
   std::optional<core::ZoneWatermarks> watermarks_;
   async::DeadlineThread worker_{"reading or writing thresholds"};
+  // On its own: a stateDirectory that hangs is no reason not to read what is in /etc.
+  async::DeadlineThread state_worker_{"keeping thresholds for the next start"};
   Parts parts_;
   PlaceWatch* places_ = nullptr;  // null: nobody hears of it
   agent::ThresholdControl control_;

@@ -72,7 +72,7 @@ struct Node : WrittenDown {
              {.drop_ins = std::move(drop_ins), .state_file = {}, .max_evictions_after = 3, .watermarks = {}}) {}
   Node(ThresholdLayers layers, const ThresholdControlOptions& options)
       : start{thresholds_at_start(std::move(layers), {}, options, seen)},
-        control{reactor.get_executor(), worker.get_executor(), start, options, live, *this} {}
+        control{{reactor.get_executor(), worker.get_executor(), worker.get_executor()}, start, options, live, *this} {}
 
   api::Answer<v1::UpdateThresholdsResponse> update(const v1::UpdateThresholdsRequest& request) {
     std::optional<api::Answer<v1::UpdateThresholdsResponse>> answer;

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 #include <evictd.pb.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <filesystem>
@@ -12,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/running_server.hpp"
 #include "app/configuration.hpp"
 #include "app/live_thresholds_node.hpp"
 #include "app/place_watch.hpp"
@@ -19,9 +22,28 @@
 #include "config/yaml.hpp"
 #include "fixture/captured_log.hpp"
 #include "fixture/result.hpp"
+#include "os/file_descriptor.hpp"
 #include "os/log.hpp"
 
 namespace evictd::app::live_thresholds_test {
+namespace {
+
+/// A file on a disk that hangs: who opens it to write into it waits until this ends, and then fails and removes it.
+class HangingFile {
+ public:
+  explicit HangingFile(std::string path) : path_{std::move(path)} { REQUIRE(::mkfifo(path_.c_str(), 0600) == 0); }
+  HangingFile(const HangingFile&) = delete;
+  HangingFile& operator=(const HangingFile&) = delete;
+  ~HangingFile() {
+    const os::FileDescriptor reader{::open(path_.c_str(), O_RDWR | O_CLOEXEC)};
+    CHECK(test::eventually([this] { return !std::filesystem::exists(path_); }));
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
 
 TEST_CASE("a file that is named and could not be read in time is looked for again, and then evictd acts by it") {
   Node node{Kubelet::Named, "a disk does not answer"};
@@ -272,6 +294,24 @@ TEST_CASE("another directory of drop-ins takes a restart, and what is saved unti
   CHECK((*answer)->saved_to() == a + "/90-evictctl.yaml");
   REQUIRE(node.reads_files());
   CHECK(node.in_force() == "memory.available<4Gi");
+}
+
+TEST_CASE("a stateDirectory whose disk hangs keeps no file from being read") {
+  Node node{Kubelet::Named};
+  const auto state = node.files.path("state/thresholds.yaml");
+  REQUIRE(node.comes_to([&] { return std::filesystem::exists(state); }));
+  const HangingFile hanging{state.native() + ".new"};
+  v1::UpdateThresholdsRequest request;
+  auto& change = *request.add_changes();
+  change.set_signal("pid.available");
+  change.set_value("100");
+  bool is_done = false;
+  node.thresholds.update_thresholds(request, [&](const auto& answer) { is_done = answer.has_value(); });
+  REQUIRE(is_done);
+
+  node.files.kubelet_says("2Gi");
+  node.thresholds.files_changed();
+  CHECK(node.comes_to([&] { return node.in_force() == "memory.available<2Gi"; }));
 }
 
 TEST_CASE("what is put back to what evictd started with takes no restart") {
