@@ -55,6 +55,8 @@ class EvictionRecords {
 
   /// Whether the pod is on its way out.
   [[nodiscard]] bool contains(std::string_view uid) const { return under_way_.contains(uid); }
+  /// The same, or it was a short while ago.
+  [[nodiscard]] bool remembers(std::string_view uid) const { return contains(uid) || evicted_.contains(uid); }
   /// Whether the pod went a short while ago and does not run again as far as is known; also while nothing but its
   /// cgroup and its emptyDirs is awaited. One of which nothing was killed until waiting for its end took too long did
   /// not go.

@@ -238,8 +238,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   // The loop, and what changes its thresholds.
   // A pod of which anybody knows is not gone, and its logs stay.
   const auto is_known = [&](std::string_view uid) {
-    return catalog.may_know(uid) || records.contains(uid) || records.evicted().contains(uid) ||
-           !unlisted.cgroup_of(uid).empty();
+    return catalog.may_know(uid) || records.remembers(uid) || !unlisted.cgroup_of(uid).empty();
   };
   evict::LogReclaimer logs{executor, runtime, std::make_unique<async::SideThread>(executor, "logs"),
                            settings.node.pod_logs_dir, is_known};
