@@ -27,7 +27,7 @@ struct overloaded : Fs... {
 template <class... Fs>
 overloaded(Fs...) -> overloaded<Fs...>;  // clang 16 has to be told
 
-/// Whether the kernel spoke of memory, and nothing else did. What else may run short has sources of its own.
+/// Whether the kernel told of memory, and nothing else did. What else may run short has sources of its own.
 bool is_about_memory(const wake::Wake& wake) {
   return std::ranges::all_of(wake.reasons, [](const auto& reason) {
     return reason.source == core::WakeSource::Memcg || reason.source == core::WakeSource::Tripwire;

@@ -19,7 +19,7 @@
 
 namespace evictd::agent {
 
-/// Whether no source spoke, and nothing but the fallback timer began the pass.
+/// Whether no source fired, and nothing but the fallback timer began the pass.
 [[nodiscard]] bool is_by_the_clock(const wake::Wake& wake);
 
 /// What wakes the loop: it owns what the sources are armed by, and arms them after every reading of the node. On the

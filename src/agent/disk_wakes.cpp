@@ -24,7 +24,7 @@ void DiskWakes::disk_fell_silent(const std::string& which, const Error& error) {
   wakes_.notify({core::WakeSource::Disk, which + " does not answer", clock_.now()});
 }
 
-void DiskWakes::disk_spoke_again(const std::string& which, const std::string& what) {
+void DiskWakes::disk_answers_again(const std::string& which, const std::string& what) {
   log_.source_recovered(which, what);
   wakes_.notify({core::WakeSource::Disk, which + " answers again", clock_.now()});
 }

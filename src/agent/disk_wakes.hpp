@@ -29,7 +29,7 @@ class DiskWakes final : private node::NodeDisk::Listener {
  private:
   void disks_settled() override;
   void disk_fell_silent(const std::string& which, const Error& error) override;
-  void disk_spoke_again(const std::string& which, const std::string& what) override;
+  void disk_answers_again(const std::string& which, const std::string& what) override;
 
   node::NodeDisk& disk_;
   wake::Wakes& wakes_;

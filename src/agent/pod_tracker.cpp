@@ -86,9 +86,9 @@ asio::awaitable<void> PodTracker::list_again_and_again() {
 }
 
 asio::awaitable<void> PodTracker::list() {
-  if (std::exchange(doubtful_, false)) parts_.events.distrust();
+  if (std::exchange(missed_event_, false)) parts_.events.reconnect();
   // Whatever was told before it began, the list has.
-  const bool was_told = std::exchange(spoke_, false);
+  const bool was_told = std::exchange(had_event_, false);
   if (was_told) pace_.begun(os::now());
   const bool was_heard = parts_.events.heard() && !was_told;
   const auto before = parts_.pods.runtime_pods();
@@ -102,9 +102,9 @@ asio::awaitable<void> PodTracker::list() {
   } else {
     take_list(std::unexpected(std::move(listed.error())), asked);
   }
-  if (!was_heard || spoke_ || !has_new_sandbox(before, parts_.pods.runtime_pods())) co_return;
+  if (!was_heard || had_event_ || !has_new_sandbox(before, parts_.pods.runtime_pods())) co_return;
   // Its event may be on its way.
-  doubtful_ = true;
+  missed_event_ = true;
   due(os::now() + settling.front());
 }
 
@@ -169,9 +169,9 @@ void PodTracker::await_event() {
   due(later);
 }
 
-void PodTracker::runtime_spoke() {
-  spoke_ = true;
-  doubtful_ = false;
+void PodTracker::on_runtime_event() {
+  had_event_ = true;
+  missed_event_ = false;
   refreshes_due_ = 0;  // it will go on telling
   due(pace_.next(os::now()));
 }

@@ -108,7 +108,7 @@ class PodTracker final : public RunningPods,
   [[nodiscard]] pods::RuntimePodPtr find(std::string_view uid) const override;
   void changed() override;
   void cgroups_changed() override { changed(); }
-  void runtime_spoke() override;
+  void on_runtime_event() override;
 
   /// Looks again at the pods that no list names, where there are any, or a cgroup has come of which the runtime has
   /// yet to tell: their memory may have changed, and their processes have come. In every pass, and behind the node, for
@@ -175,8 +175,8 @@ class PodTracker final : public RunningPods,
   core::Instant read_again_;       // when what pods hold was
   core::Instant unsettled_until_;  // a cgroup has come of which the runtime has yet to tell
   int refreshes_due_ = 0;          // how many quick refreshes are left until things have settled
-  bool spoke_ = false;             // the runtime has, since the last list began
-  bool doubtful_ = false;          // a list had a pod that the runtime should have told of
+  bool had_event_ = false;         // the runtime told of something since the last list began
+  bool missed_event_ = false;      // a list had a pod that the runtime should have told of
   std::string error_;              // of the last list
   bool will_make_ready_ = false;
   bool listed_ = false;

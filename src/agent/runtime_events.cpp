@@ -55,7 +55,7 @@ void RuntimeEvents::appeared(const std::string& runtime) {
   next_try_.cancel();
 }
 
-void RuntimeEvents::distrust() {
+void RuntimeEvents::reconnect() {
   if (!heard_) return;
   heard_ = false;
   os::log_warning("{}: a pod has come of which no event told; listening anew", runtime_.endpoint());
@@ -82,12 +82,12 @@ asio::awaitable<void> RuntimeEvents::listen(RuntimeEventListener& listener) {
     const auto event = co_await stream_->next();
     if (stopping_) co_return;
     if (!event) {
-      if (ended(event.error())) listener.runtime_spoke();
+      if (ended(event.error())) listener.on_runtime_event();
       break;
     }
     async::Turns::doing("an event of the runtime's");
     hear();
-    listener.runtime_spoke();
+    listener.on_runtime_event();
     co_await hold_back();
   }
 }
@@ -109,7 +109,7 @@ asio::awaitable<void> RuntimeEvents::end_probation(RuntimeEventListener& listene
   const bool is_over = co_await async::wait(probation_);
   if (!is_over || heard_ || stopping_) co_return;
   hear();
-  listener.runtime_spoke();
+  listener.on_runtime_event();
 }
 
 void RuntimeEvents::hear() {

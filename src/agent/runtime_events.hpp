@@ -19,7 +19,7 @@ class RuntimeEventListener {
  public:
   /// Something happened to a sandbox or a container of the runtime, or may have happened unheard. What it was, a list
   /// says that is asked for from now on.
-  virtual void runtime_spoke() = 0;
+  virtual void on_runtime_event() = 0;
 
  protected:
   ~RuntimeEventListener() = default;
@@ -50,7 +50,7 @@ class RuntimeEvents {
   /// Whether it is being listened to: then whatever happens to a pod is told.
   [[nodiscard]] bool heard() const { return heard_; }
   /// A list had something new of which nothing was told: the stream is opened anew.
-  void distrust();
+  void reconnect();
 
  private:
   boost::asio::awaitable<void> listen_again_and_again(RuntimeEventListener& listener);

@@ -36,7 +36,7 @@ enum class NotifierSource : std::uint8_t {
 /// does so where it stands at the first hard one, and holds whoever allocates beyond it. The sampler looks in any case.
 enum class MemoryOnV2 : std::uint8_t {
   Sampler,   ///< nothing else does
-  Tripwire,  ///< memory.high, until it has spoken: it holds for milliseconds
+  Tripwire,  ///< memory.high, until it has fired: it holds for milliseconds
   Fence,     ///< memory.high, until evictd has acted: it holds for as long as memory is short
 };
 

@@ -58,7 +58,7 @@ void DiskReader::end(os::FileResult<FilesystemReading> result) {
   async::forget(timer_);
   const auto begun = *std::exchange(begun_, std::nullopt);
   reading_ = Reading{std::move(result), begun};
-  if (std::exchange(silent_, false)) listener_.spoke_again(now() - begun);
+  if (std::exchange(silent_, false)) listener_.answers_again(now() - begun);
   for (auto& waiting : std::exchange(waiting_, {})) waiting.then();
   listener_.answered();
   if (!begun_ && begun < wanted_) begin();

@@ -39,7 +39,7 @@ class DiskReader {
     /// Once, until it answers.
     virtual void fell_silent() = 0;
     /// After so long; before answered().
-    virtual void spoke_again(core::Duration after) = 0;
+    virtual void answers_again(core::Duration after) = 0;
 
    protected:
     ~Listener() = default;

@@ -85,9 +85,9 @@ class NodeDisk::FileSystem final : private DiskReader::Listener {
                                     path_.native(), core::to_string(disk_.patience_))});
     disk_.answered();
   }
-  void spoke_again(core::Duration after) override {
+  void answers_again(core::Duration after) override {
     if (disk_.listener_ != nullptr)
-      disk_.listener_->disk_spoke_again(
+      disk_.listener_->disk_answers_again(
           which_, fmt::format("it answers again, after {}",
                               core::to_string(std::chrono::round<std::chrono::milliseconds>(after))));
   }

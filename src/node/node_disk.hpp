@@ -45,7 +45,7 @@ class NodeDisk final : public SignalReader {
     /// What read_since() asked for is there, or cannot be had.
     virtual void disks_settled() = 0;
     virtual void disk_fell_silent(const std::string& which, const Error& error) = 0;
-    virtual void disk_spoke_again(const std::string& which, const std::string& what) = 0;
+    virtual void disk_answers_again(const std::string& which, const std::string& what) = 0;
 
    protected:
     ~Listener() = default;

@@ -15,7 +15,7 @@ namespace evictd::wake {
 
 // A fence: memory.high of the pods' cgroup, set so that the kernel holds processes that allocate once a hard memory
 // threshold is reached. Here is what to write, and the writing; MemoryFence has one stand until evictd has acted, and
-// Tripwire until it has spoken.
+// Tripwire until it has fired.
 
 /// Where the fence should be.
 struct FenceGoal {

@@ -73,7 +73,7 @@ struct MemcgThreshold::Registration {
 
   MemcgEvent event;
   Wanted level;
-  std::optional<bool> above{};  // where usage was since the kernel spoke last
+  std::optional<bool> above{};  // where usage was since the kernel reported last
   std::optional<core::Instant> silent_since{};
 };
 
@@ -144,20 +144,20 @@ void MemcgThreshold::arm(const Arming& arming) {
   };
   const auto levels = wanted(arming);
   const bool lost = incarnation_ != 0 && !levels.empty() && levels.front().incarnation != incarnation_;
-  const bool distrusted = std::exchange(rearm_all_, false);
+  const bool rearms_all = std::exchange(rearm_all_, false);
   bool silent = false;
   for (const auto& level : levels) {
     if (std::ranges::any_of(next, stands_for(level))) continue;
     const auto armed = std::ranges::find_if(registrations_, stands_for(level));
     const bool missed = armed != registrations_.end() && (*armed)->is_silent(level.current, arming.time);
-    if (armed != registrations_.end() && !missed && !distrusted) {
+    if (armed != registrations_.end() && !missed && !rearms_all) {
       next.push_back(*armed);
       continue;
     }
     silent = silent || missed;
     auto registration = register_level(level);
     if (!registration) {  // what is armed stays so
-      rearm_all_ = distrusted;
+      rearm_all_ = rearms_all;
       return notifier_.failed(registration.error().in(core::name(signal_)));
     }
     next.push_back(*registration);
@@ -167,7 +167,7 @@ void MemcgThreshold::arm(const Arming& arming) {
   if (silent) notifier_.missed();
   if (silent)
     notifier_.re_registered("usage crossed a level and the kernel did not tell");
-  else if (distrusted && !registrations_.empty())
+  else if (rearms_all && !registrations_.empty())
     notifier_.re_registered(self_test_failed);
   else if (lost)
     notifier_.re_registered(cgroup_made_anew);

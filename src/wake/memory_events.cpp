@@ -23,8 +23,8 @@ MemoryEvents::MemoryEvents(boost::asio::any_io_executor reactor, Wakes& wakes, c
 
 void MemoryEvents::arm(const Arming&) {
   const auto cgroup = hierarchy_.memory(cgroup_);
-  const bool distrusted = std::exchange(rearm_all_, false) && file_.counters();
-  if (!cgroup || distrusted) {
+  const bool rearms_all = std::exchange(rearm_all_, false) && file_.counters();
+  if (!cgroup || rearms_all) {
     file_.close();
     local_.close();
   }
@@ -34,7 +34,7 @@ void MemoryEvents::arm(const Arming&) {
   if (!opened && !opened.error().is_gone()) return notifier_.failed(opened.error());
   notifier_.works();
   if (opened.value_or(false) && std::exchange(was_open_, true))
-    notifier_.re_registered(distrusted ? self_test_failed : cgroup_made_anew);
+    notifier_.re_registered(rearms_all ? self_test_failed : cgroup_made_anew);
 }
 
 void MemoryEvents::changed(const MemoryCounters& before, const MemoryCounters& now) {

@@ -31,8 +31,8 @@ void OomControl::arm(const Arming&) {
     return notifier_.failed({opened.error().message + (lacking ? "; this kernel does not tell of OOM" : "")});
   }
   notifier_.works();
-  const bool distrusted = std::exchange(rearm_all_, false);
-  if (std::exchange(was_registered_, true)) notifier_.re_registered(distrusted ? self_test_failed : cgroup_made_anew);
+  const bool rearms_all = std::exchange(rearm_all_, false);
+  if (std::exchange(was_registered_, true)) notifier_.re_registered(rearms_all ? self_test_failed : cgroup_made_anew);
 }
 
 void OomControl::on_event() {

@@ -119,7 +119,7 @@ void PodsHigh::adjust(const std::optional<FenceGoal>& goal, std::string_view una
   else if (goal)
     done = adjust(*cgroup, *goal, unarmed);
   if (done) return notifier_.works();
-  deaf();
+  stop_listening();
   if (cannot_be(done.error()))
     found("off: " + done.error().message);
   else if (!done.error().is_gone())
@@ -136,19 +136,19 @@ os::FileResult<void> PodsHigh::adjust(const os::Directory& cgroup, const FenceGo
   const auto look = adjust_fence(cgroup, goal);
   if (!look) return std::unexpected(look.error());
   if (const auto* foreign = std::get_if<fence::Respect>(&look->step)) {
-    deaf();
+    stop_listening();
     found(fmt::format("off: memory.high of {} is {}, set by someone else", options_.cgroup, foreign->high));
     return {};
   }
   if (high_ && std::holds_alternative<fence::Set>(look->step)) notifier_.rearmed();
   high_ = look->high();
-  if (!high_) deaf();
+  if (!high_) stop_listening();
   found(high_ ? "armed" : std::string(unarmed));
   return {};
 }
 
 os::FileResult<void> PodsHigh::listen(const os::Directory& cgroup) {
-  const bool again = std::exchange(distrusted_, false) && events_.counters();
+  const bool again = std::exchange(rearm_all_, false) && events_.counters();
   if (again) events_.close();
   // What the pods' own limits count is not this one's.
   const auto* name = cgroup.has("memory.events.local") ? "memory.events.local" : "memory.events";
@@ -158,7 +158,7 @@ os::FileResult<void> PodsHigh::listen(const os::Directory& cgroup) {
 }
 
 /// What was exceeded until now is not told any more: not once another value stands either.
-void PodsHigh::deaf() {
+void PodsHigh::stop_listening() {
   high_.reset();
   events_.close();
 }

@@ -55,7 +55,7 @@ class PodsHigh {
   /// `unarmed` where nothing stands, why it does not.
   void adjust(const std::optional<FenceGoal>& goal, std::string_view unarmed);
   /// The kernel may have forgotten that it is listened to: the next adjust() registers anew.
-  void rearm_all() { distrusted_ = true; }
+  void rearm_all() { rearm_all_ = true; }
   /// In place of the time before.
   void look_again_at(core::Instant time);
 
@@ -71,7 +71,7 @@ class PodsHigh {
   [[nodiscard]] os::FileResult<void> adjust(const os::Directory& cgroup, const FenceGoal& goal,
                                             std::string_view unarmed);
   [[nodiscard]] os::FileResult<void> listen(const os::Directory& cgroup);
-  void deaf();
+  void stop_listening();
   void found(std::string state);
 
   boost::asio::steady_timer timer_;
@@ -81,7 +81,7 @@ class PodsHigh {
   Options options_;
   Listener& listener_;
   MemoryCountersFile events_;
-  bool distrusted_ = false;
+  bool rearm_all_ = false;
   std::string state_ = "waiting: no level yet";
   std::optional<std::int64_t> high_;
 };

@@ -69,7 +69,7 @@ class PollInterval {
   [[nodiscard]] std::int64_t highest() const;  ///< threshold; the least number there is without levels
   [[nodiscard]] core::Duration interval() const { return interval_; }
   /// By what the last look saw, whatever hurry there is.
-  [[nodiscard]] core::Duration unhurried() const { return interval_at(available_); }
+  [[nodiscard]] core::Duration interval_by_distance() const { return interval_at(available_); }
   /// The interval if this were available.
   [[nodiscard]] core::Duration interval_at(std::int64_t available) const;
 

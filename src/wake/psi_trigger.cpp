@@ -57,11 +57,11 @@ PsiTrigger::PsiTrigger(boost::asio::any_io_executor reactor, Wakes& wakes, PsiPl
 void PsiTrigger::arm(const Arming&) {
   const auto directory = place_.directory();
   const bool same = directory && directory->inode() == inode_;
-  const bool distrusted = std::exchange(rearm_all_, false);
+  const bool rearms_all = std::exchange(rearm_all_, false);
   os::FileResult<void> result;
   bool again = false;
   for (auto& trigger : triggers_) {
-    if (same && trigger->polled.is_open() && !distrusted) continue;
+    if (same && trigger->polled.is_open() && !rearms_all) continue;
     trigger->polled.close();
     if (!directory) continue;
     const auto opened = open(*directory, *trigger);
@@ -78,7 +78,7 @@ void PsiTrigger::arm(const Arming&) {
   }
   if (!again) return;
   notifier_.rearmed();
-  notifier_.re_registered(distrusted ? self_test_failed : same ? "the kernel dropped a trigger" : cgroup_made_anew);
+  notifier_.re_registered(rearms_all ? self_test_failed : same ? "the kernel dropped a trigger" : cgroup_made_anew);
 }
 
 os::FileResult<void> PsiTrigger::open(const os::Directory& directory, Trigger& trigger) {

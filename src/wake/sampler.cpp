@@ -156,7 +156,7 @@ void Sampler::see(Watched& watched) {
 /// away: a soft one is for as long as its grace period runs, and a hard one may come after it.
 bool Sampler::is_near(const Watched& watched) {
   if (!core::is_memory(watched.gauge.signal) || watched.poll.levels().empty() || watched.asleep) return false;
-  const auto left = watched.poll.unhurried();
+  const auto left = watched.poll.interval_by_distance();
   return watched.poll.any_met() || (left <= near && left < watched.gauge.pace.longest);
 }
 
@@ -175,7 +175,7 @@ void Sampler::look_at_due() {
     look(watched);
     if (!is_near(watched)) continue;
     approaches = true;
-    too_near_now = too_near_now || watched.poll.unhurried() <= too_near;
+    too_near_now = too_near_now || watched.poll.interval_by_distance() <= too_near;
   }
   tell_of_distance(approaches, too_near_now);
 }

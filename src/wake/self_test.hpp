@@ -42,7 +42,7 @@ class SelfTest final : public Source, private ProbeCgroup::Listener {
   struct Running {
     core::Instant begin;
     bool crossed = false;                  // the child has ended
-    std::optional<core::Duration> told{};  // how long after the beginning the kernel spoke
+    std::optional<core::Duration> told{};  // how long after the beginning the kernel reported
   };
 
   bool keep_open();

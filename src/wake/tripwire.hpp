@@ -22,7 +22,7 @@ namespace evictd::wake {
 [[nodiscard]] std::int64_t tripwire_margin();
 
 /// Has the kernel wake evictd on cgroup v2 when the pods cross the first hard memory threshold: memory.high of their
-/// cgroup stands there, and is lifted as soon as it has spoken and a pass has acted, or has found that nothing is short
+/// cgroup stands there, and is lifted as soon as it has fired and a pass has acted, or has found that nothing is short
 /// (TripwireRule). Whoever allocates beyond it is held for these milliseconds.
 ///
 /// It follows file cache and what is used outside of the pods, at each arm() and every 1 to 10 s. What it cannot

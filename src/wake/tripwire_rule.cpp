@@ -24,7 +24,7 @@ void TripwireRule::passed(const Seen& seen, core::Instant now) {
   is_short_ = seen.distance && *seen.distance < 0;
   releasing_ = seen.releasing;
   if (!is_short_) given_up_ = false;
-  if (!held_since_ || seen.read < *held_since_) return;  // what spoke since is not in it
+  if (!held_since_ || seen.read < *held_since_) return;  // what fired since is not in it
   was_short_ = was_short_ || is_short_ || releasing_;
   if (is_short_ && !releasing_ && !seen.nobody_goes) return;
   held_since_.reset();
@@ -35,14 +35,14 @@ void TripwireRule::passed(const Seen& seen, core::Instant now) {
   else if (was_short_)
     rest("memory was short for a moment", now);
   else if (seen.distance && *seen.distance <= stood_at_ / 2)
-    spoke_early_ = true;
+    fired_early_ = true;
   else
     was_for_nothing(now);
 }
 
 void TripwireRule::was_for_nothing(core::Instant now) {
   ++spurious_;
-  rest("nothing was short when it spoke", now);
+  rest("nothing was short when it fired", now);
 }
 
 void TripwireRule::rest(std::string_view why, core::Instant now) {
@@ -92,9 +92,9 @@ TripwireRule::Decision TripwireRule::by_distance(std::optional<std::int64_t> dis
     was_for_nothing(now);
     return resting();
   }
-  if ((!stands || spoke_early_) && *distance < settings_.clearance)
+  if ((!stands || fired_early_) && *distance < settings_.clearance)
     return {.wish = Wish::Lift, .why = "waiting: memory is nearly short"};
-  spoke_early_ = false;
+  fired_early_ = false;
   stood_at_ = *distance;
   return {};
 }

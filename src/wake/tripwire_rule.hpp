@@ -22,7 +22,7 @@ struct TripwireSettings {
   std::int64_t clearance = std::int64_t{8} << 20;
 };
 
-/// When a tripwire stands: until it spoke and a victim was killed, or until a reading says that nothing is short, and
+/// When a tripwire stands: until it fired and a victim was killed, or until a reading says that nothing is short, and
 /// again once it is worth it. Pure: no I/O, no clock. Times do not go back.
 class TripwireRule {
  public:
@@ -49,7 +49,7 @@ class TripwireRule {
     bool nobody_goes = false;  ///< memory is short, and nobody may be evicted for it
   };
 
-  /// The kernel spoke. Whether that is news: a pass should look.
+  /// The kernel reported it. Whether that is news: a pass should look.
   [[nodiscard]] bool tripped(core::Instant now);
   void passed(const Seen& seen, core::Instant now);
 
@@ -73,7 +73,7 @@ class TripwireRule {
   std::optional<core::Instant> held_since_;  // somebody is held, or may be
   bool was_short_ = false;                   // since then
   bool given_up_ = false;                    // memory is short, and holding did not help
-  bool spoke_early_ = false;                 // on the way to a threshold; it has not been set anew since
+  bool fired_early_ = false;                 // on the way to a threshold; it has not been set anew since
   std::int64_t stood_at_ = 0;                // bytes until the threshold, when it was set or left last
   bool is_short_ = false;
   bool releasing_ = false;

@@ -76,7 +76,7 @@ class Notifier {
   void rearmed() { ++rearms_; }
   /// The registration was lost, or had stopped speaking, and was made anew. Reported each time.
   void re_registered(std::string_view why);
-  /// It should have spoken, and did not.
+  /// It should have fired, and did not.
   void missed() { ++missed_; }
   /// Something was wrong that is over. Reported each time.
   void recovered(const std::string& what) { wakes_.recovered(std::string(core::name(source_)), what); }

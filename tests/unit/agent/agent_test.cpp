@@ -76,7 +76,7 @@ TEST_CASE("rule 2: the node comes first, and pods are read when somebody has to 
   CHECK(loop.wake() == evicts_a + looks_and_goes_on);
 }
 
-TEST_CASE("rule 2: where the kernel spoke of memory alone, memory alone is read") {
+TEST_CASE("rule 2: where the kernel told of memory alone, memory alone is read") {
   Loop loop;
   loop.start();
   loop.wake(core::WakeSource::Memcg);

@@ -39,11 +39,11 @@ struct IdleWorker final : async::Worker {
 class FakeWakeSource final : public wake::Source {
  public:
   void arm(const wake::Arming& arming) override { armed.push_back(arming); }
-  void rearm_all() override { ++distrusted; }
+  void rearm_all() override { ++rearmed; }
   [[nodiscard]] std::vector<wake::SourceStatus> status() const override { return {{.name = "fake", .state = "armed"}}; }
 
   std::vector<wake::Arming> armed;
-  int distrusted = 0;
+  int rearmed = 0;
 };
 
 /// Has the pods listed when the runtime appears.

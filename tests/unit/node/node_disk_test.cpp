@@ -106,14 +106,14 @@ class Answers {
 
 struct Heard final : NodeDisk::Listener {
   std::vector<std::string> silent;
-  std::vector<std::string> spoke;
+  std::vector<std::string> answered;
   int settled = 0;
 
   void disks_settled() override { ++settled; }
   void disk_fell_silent(const std::string& which, const Error& error) override {
     silent.push_back(which + ": " + error.message);
   }
-  void disk_spoke_again(const std::string& which, const std::string& /*what*/) override { spoke.push_back(which); }
+  void disk_answers_again(const std::string& which, const std::string& /*what*/) override { answered.push_back(which); }
 };
 
 }  // namespace
@@ -270,8 +270,8 @@ TEST_CASE("a disk that does not answer is told once, not measured, and asked by 
   CHECK(heard.silent.size() == 1);
 
   answers.release();
-  disks.run_until([&] { return !heard.spoke.empty(); });
-  CHECK(heard.spoke == std::vector<std::string>{"nodefs"});
+  disks.run_until([&] { return !heard.answered.empty(); });
+  CHECK(heard.answered == std::vector<std::string>{"nodefs"});
   CHECK(disks.observe().empty());
   CHECK(disks.seen[Signal::NodefsAvailable]->available == 40);
 }

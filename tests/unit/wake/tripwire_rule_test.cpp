@@ -97,7 +97,7 @@ TEST_CASE("a trip for nothing is lifted at once, counted, and followed by a rest
   Scene scene;
   scene.look();
   CHECK(scene.trip_for_nothing() == "lift");
-  CHECK(scene.why == "waiting: nothing was short when it spoke; not set again for 10s");
+  CHECK(scene.why == "waiting: nothing was short when it fired; not set again for 10s");
   CHECK(scene.until == scene.now + 10s);
   CHECK(scene.rule.spurious() == 1);
   scene.now += 10s - 1ns;
@@ -111,7 +111,7 @@ TEST_CASE("each rest is twice as long where the one before helped for less than 
   scene.look();
   for (const auto* rest : {"10s", "20s", "40s", "1m20s", "2m40s", "5m0s", "5m0s"}) {
     CHECK(scene.trip_for_nothing() == "lift");
-    CHECK(scene.why == "waiting: nothing was short when it spoke; not set again for " + std::string(rest));
+    CHECK(scene.why == "waiting: nothing was short when it fired; not set again for " + std::string(rest));
     scene.now = scene.until.value();
     CHECK(scene.look() == "stand");
   }

@@ -202,7 +202,7 @@ TEST_CASE("tripped by file cache it is lifted at once, and set again after a res
   node.trip();
   node.pass();
   CHECK_FALSE(node.level().has_value());
-  CHECK(node.status().state.starts_with("waiting: nothing was short when it spoke; "));
+  CHECK(node.status().state.starts_with("waiting: nothing was short when it fired; "));
   CHECK(node.status().spurious == 1);
   node.pass();
   CHECK_FALSE(node.level().has_value());
