@@ -319,7 +319,8 @@ void Evictions::go_on() {
                          std::max(record.begun + record.grace_period - parts_.clock.now(), core::Duration::zero()),
                          afterwards(record.cause), report, reached, {});
   }
-  for (const auto& [uid, evicted] : parts_.records.evicted()) untold_.push_back(evicted.record);
+  for (const auto& [uid, evicted] : parts_.records.evicted())
+    if (evicted.record.killed) untold_.push_back(evicted.record);  // the others did not go
 }
 
 /// The cluster may not have been told of these: where it was, telling it again changes nothing. Of one that runs again

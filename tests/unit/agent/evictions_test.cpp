@@ -642,11 +642,12 @@ TEST_CASE("of a pod that was gone when an earlier evictd ended only the cgroup i
 
 namespace {
 
-/// What an evictd leaves that has evicted the pod a.
-state::v1::AgentState left_by_ended(core::Instant now) {
-  auto left = left_by_earlier(now - 60s, true, true);
+/// What an evictd leaves that has evicted the pod a, or could not.
+state::v1::AgentState left_by_ended(core::Instant now, bool went = true) {
+  auto left = left_by_earlier(now - 60s, went, went);
   auto& evicted = *left.add_evicted();
   *evicted.mutable_eviction() = left.evictions(0);
+  evicted.mutable_eviction()->clear_containers();  // as it is kept
   evicted.set_until_ns((now + 240s).time_since_epoch().count());
   left.clear_evictions();
   return left;
@@ -679,6 +680,25 @@ TEST_CASE("after a restart nothing is reported of a pod that went before a list 
       scene.evictions.pods_changed({});
       scene.clock.settle();
       CHECK(fmt::format("{}", fmt::join(scene.sent, " ")) == told);
+    }
+  }
+}
+
+TEST_CASE("after a restart nothing is reported of a pod of which nothing could be killed") {
+  for (const bool runs : {true, false}) {
+    CAPTURE(runs);
+    Scene scene;
+    const auto now = scene.clock.now();
+    std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
+    CHECK(scene.records.restore(left_by_ended(now, false), in_flight, 30s, now).empty());
+    REQUIRE(scene.records.evicted().size() == 1);
+    async::spawn(scene.reactor.get_executor(), scene.cluster.run(), "reporting");
+    scene.evictions.go_on();
+    if (!runs) scene.pods.pods.erase("a");
+    for (int list = 0; list < 2; ++list) {
+      scene.evictions.pods_changed({});
+      scene.clock.settle();
+      CHECK(scene.sent.empty());
     }
   }
 }
