@@ -68,6 +68,13 @@ bool EvictionRecords::knows(const pods::NamedUid& named) const {
   return std::ranges::any_of(under_way_, is_of) || std::ranges::any_of(evicted_, may_be_left);
 }
 
+bool EvictionRecords::is_latest(const evict::EvictionRecord& record) const {
+  if (const auto going = under_way_.find(record.pod->uid); going != under_way_.end())
+    return going->second.id == record.id;
+  const auto over = evicted_.find(record.pod->uid);
+  return over == evicted_.end() || over->second.record.id == record.id;
+}
+
 std::vector<std::string> EvictionRecords::ended_before(core::Instant time, core::Instant now) {
   std::erase_if(evicted_, [now](const auto& entry) { return entry.second.until <= now; });
   std::vector<std::string> uids;

@@ -64,6 +64,8 @@ class EvictionRecords {
   /// Whether what is in the pod's cgroup may be what an eviction left: the pod is on its way out, or the wait for its
   /// end took too long a short while ago.
   [[nodiscard]] bool knows(const pods::NamedUid& named) const;
+  /// Whether no later eviction of the same pod is under way, or over and still remembered.
+  [[nodiscard]] bool is_latest(const evict::EvictionRecord& record) const;
   /// By pod uid.
   [[nodiscard]] const std::map<std::string, evict::EvictionRecord, std::less<>>& under_way() const {
     return under_way_;

@@ -278,11 +278,13 @@ void Evictions::remember_release(const evict::EvictionRecord& record, const evic
                           core::required(threshold, observation.capacity, core::Enforce::value_only));
 }
 
+/// What a later eviction of the same pod gives back comes with that one's end, not with this one's.
 asio::awaitable<void> Evictions::end(evict::EvictionRecord record, bool released) {
   if (released) co_await wait_for_unmount(record);
   if (released) co_await wait_for_disk(record);
-  parts_.decisions.tell(core::CleanupEnded{.uid = record.pod->uid, .released = released, .killed = record.killed},
-                        record.turn);
+  if (parts_.records.is_latest(record))
+    parts_.decisions.tell(core::CleanupEnded{.uid = record.pod->uid, .released = released, .killed = record.killed},
+                          record.turn);
   parts_.records.settled(record, parts_.clock.now());
   parts_.state.save();
   parts_.wakes.notify({core::WakeSource::Cleanup, "an eviction ended", parts_.clock.now()});

@@ -399,6 +399,30 @@ TEST_CASE("what lies on a disk is removed with the pod, and waited for, but not 
   }
 }
 
+TEST_CASE("the end of an eviction that waited for a disk is not that of a later one of the same pod") {
+  const std::vector<evict::Progress> first_ends{evict::PodGone{.time = {}}, FakeStopper::ended()};
+  for (const auto& first_end : first_ends) {
+    for (const bool later_is_quicker : {false, true}) {
+      CAPTURE(evict::name(first_end));
+      CAPTURE(later_is_quicker);
+      Scene scene;
+      const auto ends_told = [&] { return std::ranges::count(scene.steps, "tell that a went"); };
+      scene.observer.now = observed({{NodefsAvailable, 0, 100_GiB}});
+      scene.begin(Scene::evict("a", NodefsAvailable));
+      scene.stopper.report("a", FakeStopper::killed());
+      scene.stopper.report("a", first_end);
+      scene.clock.advance(1s);
+      scene.displace("a", 30s);
+      REQUIRE(scene.stopper.begun.size() == 2);
+      if (!later_is_quicker) scene.clock.advance(10s);
+      CHECK(ends_told() == 0);
+      scene.stopper.report("a", FakeStopper::ended());
+      scene.clock.advance(10s);
+      CHECK(ends_told() == 1);
+    }
+  }
+}
+
 TEST_CASE("what a pod leaves on disk stays where the machine goes down, and of others its volumes go") {
   Scene scene;
   scene.displace("a");
