@@ -134,4 +134,15 @@ std::vector<state::SavedEviction> EvictionRecords::to_save() const {
   return saved;
 }
 
+bool runs_again(const evict::EvictionRecord& record, const pods::RuntimePod& listed) {
+  if (!record.killed || record.runtime == nullptr) return pods::runs(listed);
+  const auto was_killed = [&](const pods::RuntimeContainer& container) {
+    const auto& killed = record.runtime->containers;
+    return std::ranges::find(killed, container.id, &pods::RuntimeContainer::id) != killed.end();
+  };
+  return std::ranges::any_of(listed.containers, [&](const pods::RuntimeContainer& container) {
+    return container.state == pods::ContainerState::Running && !was_killed(container);
+  });
+}
+
 }  // namespace evictd::agent

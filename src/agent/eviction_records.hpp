@@ -10,6 +10,7 @@
 #include "core/in_flight.hpp"
 #include "evict/eviction_record.hpp"
 #include "pods/cgroup_name.hpp"
+#include "pods/runtime_pod.hpp"
 #include "state/state_writer.hpp"
 
 namespace evictd::state::v1 {
@@ -92,5 +93,11 @@ class EvictionRecords {
   std::map<std::string, evict::EvictionRecord, std::less<>> under_way_;  // by pod uid
   std::map<std::string, Evicted, std::less<>> evicted_;                  // the same
 };
+
+/// Whether an evicted pod runs again by what the runtime lists: a container of it runs that was not killed. A runtime
+/// starts no container a second time, so one that was killed and is listed as running is dead, and the list lags
+/// behind. A pod of which nothing was killed runs as it is listed, and so does one whose containers' ids a restart did
+/// not keep.
+[[nodiscard]] bool runs_again(const evict::EvictionRecord& record, const pods::RuntimePod& listed);
 
 }  // namespace evictd::agent

@@ -331,7 +331,8 @@ void Evictions::pods_changed(const core::PodList& /*pods*/) {
   for (const auto& record : std::exchange(untold_, {})) {
     report_to_cluster(record);
     const auto pod = parts_.pods.find(record.pod->uid);
-    if (parts_.cluster != nullptr && pod != nullptr && pods::runs(*pod)) parts_.cluster->returned(record.pod->uid);
+    if (parts_.cluster != nullptr && pod != nullptr && runs_again(record, *pod))
+      parts_.cluster->returned(record.pod->uid);
   }
 }
 

@@ -244,8 +244,11 @@ bool PodTracker::contains(const pods::NamedUid& named) const {
 
 /// A list that was asked for before the cleanup's end may show a pod as it ran before the eviction.
 void PodTracker::find_returned(core::Instant asked) {
-  for (const auto& uid : parts_.evictions.ended_before(asked, parts_.clock.now()))
-    if (const auto pod = parts_.pods.find(uid); pod != nullptr && runs(*pod)) returned(*pod->pod);
+  for (const auto& uid : parts_.evictions.ended_before(asked, parts_.clock.now())) {
+    const auto pod = parts_.pods.find(uid);
+    const auto& record = parts_.evictions.evicted().at(uid).record;
+    if (pod != nullptr && runs_again(record, *pod)) returned(record);
+  }
 }
 
 /// After a look at them, which takes nothing that an eviction left for such a pod.
@@ -254,17 +257,19 @@ void PodTracker::find_returned_unlisted() {
   for (const auto& unlisted : parts_.unlisted.pods())
     if (const auto found = evicted.find(unlisted->pod->uid);
         found != evicted.end() && found->second.ended && !found->second.returned)
-      returned(*found->second.record.pod);
+      returned(found->second.record);
 }
 
 /// A kubelet that has not learnt of the eviction, say, started it: then it is a pod like any other, and goes if it has
 /// to.
-void PodTracker::returned(const core::Pod& pod) {
-  os::log_info("{}: was evicted and runs again", pod.key());
+void PodTracker::returned(const evict::EvictionRecord& record) {
+  const auto& pod = *record.pod;
+  os::log_info("{}: {}", pod.key(), record.killed ? "was evicted and runs again" : "could not be evicted and runs on");
   parts_.evictions.returned(pod.uid);
   if (parts_.cluster != nullptr) parts_.cluster->returned(pod.uid);
   const auto now = parts_.clock.now();
-  core::Turn turn{{.time = now, .reasons = {{core::WakeSource::Pods, "an evicted pod runs again", now}}}};
+  const char* detail = record.killed ? "an evicted pod runs again" : "a pod that could not be evicted runs on";
+  core::Turn turn{{.time = now, .reasons = {{core::WakeSource::Pods, detail, now}}}};
   parts_.decisions.tell(core::PodReturned{pod.uid}, turn);
   parts_.wakes.notify(turn.wake.reasons.front());
 }

@@ -150,7 +150,7 @@ class PodTracker final : public RunningPods,
   void look_again_at_unlisted();
   void find_returned(core::Instant asked);
   void find_returned_unlisted();
-  void returned(const core::Pod& pod);
+  void returned(const evict::EvictionRecord& record);
   void publish();
   void announce();
   boost::asio::awaitable<void> make_ready();

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
@@ -12,8 +13,10 @@
 #include "fault_scene.hpp"
 #include "faulty_runc.hpp"
 #include "history.hpp"
+#include "small_disk.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/testbed.hpp"
+#include "testbed/wait.hpp"
 #include "victims.hpp"
 
 namespace integration::faults_runtime_test {
@@ -107,6 +110,38 @@ TEST_CASE("runc hangs for longer than the cleanup may take: that is said, and th
   CHECK(scene.testbed.cri().is_running(scene.chill));
   CHECK(scene.testbed.cri().is_running(scene.vital));
   CHECK(count(history(*scene.agent), Event::EVICTION_INTENDED, "default/hog") == 1);
+}
+
+TEST_CASE("runc hangs for longer than the cleanup may take: a pod beyond its limit of local storage goes once") {
+  const SmallDisk disk{{.bytes = 400 * mebi}};
+  const FaultyRunc runc;
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi},
+                   .containerd = {.root = disk.directory("containerd"), .runc = runc.program()}}};
+  Agent agent{testbed,
+              {.thresholds = "evictionHard: {nodefs.available: 1Mi}",
+               .kubelet = fmt::format("podLogsDir: {}\n", disk.directory("logs").native()),
+               .node = fmt::format("kubeletRoot: {}, diskUsageInterval: 1s", disk.directory("kubelet").native()),
+               .notifier = "fallbackInterval: 500ms",
+               .eviction = "cleanupTimeout: 3s",
+               .keep_history = true}};
+  auto spec = pod("over", evictd::core::QosClass::BestEffort, {});
+  spec.containers = {{.command = {"sh", "-c", "load write /data 30Mi 60Mi/s; exec load hold 1Mi"}}};
+  spec.annotations["evictd.io/pod-spec"] =
+      R"({"containers": [{"name": "main", "resources": {"limits": {"ephemeral-storage": "20Mi"}}}]})";
+  const auto over = testbed.cri().run_pod(spec);
+  runc.hang();
+  const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/over", FaultScene::long_enough);
+  CHECK(done.cleanup_done().timed_out());
+  CHECK_FALSE(has_processes(testbed, over));
+  CHECK(testbed.cri().is_running(over));  // as containerd has it
+  std::this_thread::sleep_for(6s);        // lists and looks at the disk come and go
+  CHECK(testbed.cri().is_running(over));
+  runc.work();
+  testbed::wait_until("containerd is through with the pod", FaultScene::long_enough,
+                      [&] { return nothing_left(testbed, over); });
+  const auto events = history(agent);
+  CHECK(count(events, Event::EVICTION_INTENDED, "default/over") == 1);
+  CHECK(count(events, Event::CONTAINERS_KILLED, "default/over") == 1);
 }
 
 TEST_CASE("another program listens where containerd did, and answers nothing: the pod is dead all the same") {

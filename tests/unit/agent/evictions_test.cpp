@@ -677,6 +677,13 @@ state::v1::AgentState left_by_ended(core::Instant now, bool went = true) {
   return left;
 }
 
+/// The pod a, which runs one container with this id.
+pods::RuntimePodPtr running_with(const std::string& container) {
+  auto runs = *runtime_pod(pod("a"));
+  runs.containers.front().id = container;
+  return std::make_shared<const pods::RuntimePod>(std::move(runs));
+}
+
 }  // namespace
 
 TEST_CASE("after a restart nothing is reported of a pod that went before a list shows that it does not run again") {
@@ -699,13 +706,28 @@ TEST_CASE("after a restart nothing is reported of a pod that went before a list 
     scene.evictions.go_on();
     scene.clock.settle();
     CHECK(scene.sent.empty());
-    if (!runs) scene.pods.pods.erase("a");
+    if (runs)
+      scene.pods.pods["a"] = running_with("c-again");
+    else
+      scene.pods.pods.erase("a");
     for (int list = 0; list < 2; ++list) {
       scene.evictions.pods_changed({});
       scene.clock.settle();
       CHECK(fmt::format("{}", fmt::join(scene.sent, " ")) == told);
     }
   }
+}
+
+TEST_CASE("after a restart a dead pod is reported also where the runtime still lists its container as running") {
+  Scene scene;
+  const auto now = scene.clock.now();
+  std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
+  CHECK(scene.records.restore(left_by_earlier(now - 2s, true, true), in_flight, 30s, now).empty());
+  async::spawn(scene.reactor.get_executor(), scene.cluster.run(), "reporting");
+  scene.evictions.go_on();
+  scene.evictions.pods_changed({});
+  scene.clock.settle();
+  CHECK(scene.sent == Steps{"PATCH", "POST"});
 }
 
 TEST_CASE("after a restart nothing is reported of a pod of which nothing could be killed") {

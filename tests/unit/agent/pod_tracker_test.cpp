@@ -225,6 +225,12 @@ TEST_CASE("an evicted pod has returned when a list that is younger than its end 
   Tracked tracked{{"p"}};
   tracked.start();
   tracked.evict("p");
+  SUBCASE("with a container that was not killed") {
+    tracked.loop.stopper.report("p", FakeStopper::killed());
+    tracked.runtime.remove_container("c-p");
+    tracked.runtime.put(test::container("c-again", "s-p", "main"), test::container_json(1000));
+  }
+  SUBCASE("or where nothing was killed") {}
   tracked.loop.stopper.report("p", FakeStopper::ended());
   tracked.list();
   const auto later = tracked.loop.clock.now() + 1s;
@@ -235,6 +241,27 @@ TEST_CASE("an evicted pod has returned when a list that is younger than its end 
   tracked.list();
   CHECK(tracked.loop.records.ended_before(later + 1s, later + 1s).empty());
   CHECK(tracked.loop.cluster.status().waiting == 1);  // its Event
+}
+
+TEST_CASE("a dead pod does not run again where the runtime still lists the container that was killed as running") {
+  Tracked tracked{{"p"}};
+  tracked.start();
+  tracked.evict("p");
+  tracked.loop.stopper.report("p", FakeStopper::killed());
+  tracked.loop.stopper.report("p", FakeStopper::ended(true));
+  tracked.list();
+  tracked.loop.clock.advance(1s);
+  tracked.loop.cluster.evicted({.name_space = "default", .name = "p", .uid = "p", .message = {}, .time = {}});
+  tracked.list();
+  const auto later = tracked.loop.clock.now() + 1s;
+  CHECK(tracked.loop.records.ended_before(later, later) == Names{"p"});
+  CHECK(tracked.loop.records.has_ended("p"));
+  CHECK(tracked.loop.cluster.status().waiting == 2);
+
+  tracked.runtime.put(test::container("c-again", "s-p", "main"), test::container_json(1000));
+  tracked.list();
+  CHECK(tracked.loop.records.ended_before(later, later).empty());
+  CHECK(tracked.loop.cluster.status().waiting == 1);
 }
 
 TEST_CASE("a pod that no list names is known by its cgroup, and by the list as soon as it is on it") {
