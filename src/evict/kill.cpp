@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
@@ -16,7 +15,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -295,33 +293,6 @@ class Killing {
   Kill kill_;
 };
 
-constexpr std::size_t most_reaped = 64;  // behind them come address spaces that are gone before their turn
-
-int process_mrelease(int pidfd) {
-  constexpr long number = 448;  // glibc 2.36 has no name for it; the same on every architecture
-  return static_cast<int>(syscall(number, pidfd, 0));
-}
-
-/// Resident pages; 0 for one that has exited.
-std::int64_t resident(pid_t pid) {
-  std::ifstream statm{fmt::format("/proc/{}/statm", pid)};
-  std::int64_t size = 0;
-  std::int64_t pages = 0;
-  statm >> size >> pages;
-  return pages;
-}
-
-struct ReaperQueue {
-  std::vector<Signalled> processes;
-  std::atomic<std::size_t> next = 0;
-
-  /// A thread that is free takes the next one: a thread that is held up by a large one leaves the rest to the others.
-  void work() {
-    for (auto i = next++; i < processes.size(); i = next++)
-      static_cast<void>(process_mrelease(processes[i].pidfd.get()));  // ESRCH: gone, EINVAL: its memory is shared
-  }
-};
-
 }  // namespace
 
 Kill kill_targets(const node::CgroupHierarchy& hierarchy, std::string_view pods_cgroup, std::span<const Target> targets,
@@ -337,26 +308,6 @@ Kill kill_targets(const node::CgroupHierarchy& hierarchy, std::string_view pods_
     if (may_be_first(target) && !killing.is_over()) killing.strike(target);
   killing.run(targets);
   return killing.take();
-}
-
-void Reaper::reap(std::vector<Signalled> processes) {
-  std::erase_if(processes, [](const Signalled& process) { return !process.pidfd; });
-  if (processes.empty()) return;
-  auto queue = std::make_shared<ReaperQueue>();
-  queue->processes = std::move(processes);
-  boost::asio::post(pool_, [this, queue] {
-    if (queue->processes.size() > 1) {
-      std::vector<std::pair<std::int64_t, Signalled>> sized;
-      for (auto& process : queue->processes) sized.emplace_back(resident(process.pid), std::move(process));
-      std::ranges::sort(sized, std::ranges::greater{}, &std::pair<std::int64_t, Signalled>::first);
-      queue->processes.clear();
-      for (auto& [pages, process] : sized)
-        if (queue->processes.size() < most_reaped) queue->processes.push_back(std::move(process));
-    }
-    for (std::size_t i = 1; i < std::min(threads, queue->processes.size()); ++i)
-      boost::asio::post(pool_, [queue] { queue->work(); });
-    queue->work();
-  });
 }
 
 Killer::Killer(asio::any_io_executor reactor, Parts parts) : reactor_{std::move(reactor)}, parts_{std::move(parts)} {}

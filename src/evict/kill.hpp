@@ -1,6 +1,4 @@
 #pragma once
-#include <sys/types.h>
-
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -15,9 +13,9 @@
 #include "core/error.hpp"
 #include "evict/protection.hpp"
 #include "evict/ready_strike.hpp"
+#include "evict/reaper.hpp"
 #include "node/cgroup.hpp"
 #include "node/cgroup_processes.hpp"
-#include "os/file_descriptor.hpp"
 
 namespace evictd::evict {
 
@@ -28,12 +26,6 @@ struct Target {
   /// A cgroup of it, or it itself, whose own processes are signalled before any directory is listed: the container that
   /// holds the most. Empty: none.
   std::string first{};
-};
-
-/// A process that was sent SIGKILL, held by a descriptor that never comes to mean another process.
-struct Signalled {
-  pid_t pid = 0;
-  os::FileDescriptor pidfd;
 };
 
 struct Kill {
@@ -77,22 +69,6 @@ inline constexpr std::size_t most_held = 128;
 [[nodiscard]] Kill kill_targets(const node::CgroupHierarchy& hierarchy, std::string_view pods_cgroup,
                                 std::span<const Target> targets, const IsProtected& is_protected,
                                 const node::WalkLimit& most = {}, ReadyStrike* ready = nullptr);
-
-/// Takes back the memory of killed processes from threads of its own (process_mrelease(2), Linux 5.15): they need not
-/// be scheduled for that, and a large address space is unmapped beside their own exit. Where the kernel lacks the call
-/// nothing happens, and the memory comes back when the processes exit.
-class Reaper {
- public:
-  static constexpr std::size_t threads = 2;
-
-  Reaper() : pool_{threads} {}
-
-  /// The largest address spaces first, at most some dozens. Returns at once.
-  void reap(std::vector<Signalled> processes);
-
- private:
-  boost::asio::thread_pool pool_;
-};
 
 /// Kills without the runtime, in the turn of the reactor that asks for it where that is short, else in a
 /// thread of its own; and has the memory of the killed released.

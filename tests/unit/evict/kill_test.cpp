@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <deque>
 #include <fstream>
@@ -13,6 +14,7 @@
 
 #include "fixture/few_descriptors.hpp"
 #include "fixture/node_tree.hpp"
+#include "fixture/patience.hpp"
 #include "fixture/random.hpp"
 #include "fixture/real_cgroup.hpp"
 #include "fixture/result.hpp"
@@ -405,12 +407,15 @@ TEST_CASE("the memory of killed processes is released from other threads, whethe
   const Sleeper second;
   pod.put(first.pid());
   pod.put(second.pid());
-  {
-    Reaper reaper;
-    auto kill = kill_targets(fixture::real_hierarchy(), own_cgroup(), std::array{Target{pod.path()}}, nobody);
-    CHECK(kill.held.size() == 2);
-    reaper.reap(std::move(kill.held));
-  }  // waits for the threads
+  const auto before = fixture::open_descriptors();
+  Reaper reaper;
+  auto kill = kill_targets(fixture::real_hierarchy(), own_cgroup(), std::array{Target{pod.path()}}, nobody);
+  CHECK(kill.held.size() == 2);
+  reaper.reap(std::move(kill.held));
+  const auto give_up = std::chrono::steady_clock::now() + test::patience;
+  while (fixture::open_descriptors() != before && std::chrono::steady_clock::now() < give_up)
+    std::this_thread::sleep_for(1ms);
+  CHECK(fixture::open_descriptors() == before);
   CHECK(dies(first.pid()));
   CHECK(dies(second.pid()));
 }
