@@ -1,9 +1,11 @@
 #include "evict/pod_volumes_end.hpp"
 
-#include <algorithm>
+#include <boost/asio/post.hpp>
 #include <cstddef>
+#include <deque>
 #include <utility>
 
+#include "async/awaited.hpp"
 #include "async/offload.hpp"
 #include "async/sleep.hpp"
 #include "async/spawn.hpp"
@@ -14,18 +16,26 @@
 #include "os/now.hpp"
 
 namespace asio = boost::asio;
-using namespace std::chrono_literals;
 
 namespace evictd::evict {
-namespace {
 
-/// Before each it is looked whose the volumes are now. The end of evictd waits for one that is under way.
-constexpr core::Duration longest_piece = 250ms;
+/// Whose turn it is to have a piece removed: first come, first served. Who needs another piece comes behind the others,
+/// so that a pod with very many files keeps the space of none from coming back.
+struct PodVolumesEnd::Queue {
+  /// By who has the turn, or for him once his piece is over.
+  void pass_on() {
+    is_taken = !waiting.empty();
+    if (!is_taken) return;
+    waiting.front()->deliver(true);
+    waiting.pop_front();
+  }
 
-}  // namespace
+  bool is_taken = false;  // a piece is under way, or about to be
+  std::deque<std::shared_ptr<async::Awaited<bool>>> waiting;
+};
 
 PodVolumesEnd::PodVolumesEnd(asio::any_io_executor reactor, Parts parts)
-    : reactor_{std::move(reactor)}, parts_{std::move(parts)} {}
+    : reactor_{std::move(reactor)}, parts_{std::move(parts)}, queue_{std::make_shared<Queue>()} {}
 
 PodVolumesEnd::~PodVolumesEnd() {
   for (const auto& pod : going_on_) os::log_warning("{}: some of its emptyDirs are left behind: evictd ends", pod);
@@ -59,7 +69,7 @@ asio::awaitable<PodVolumesEnd::Outcome> PodVolumesEnd::remove(pods::RuntimePodPt
     if (!has_turn) co_return Outcome::late;
     const auto elses = co_await is_somebody_elses(*pod, give_up);
     if (!elses || *elses) {
-      *busy_ = false;
+      queue_->pass_on();
       co_return elses ? Outcome::over : Outcome::late;
     }
     const auto removed = co_await remove_a_piece(pod, give_up);
@@ -76,9 +86,12 @@ asio::awaitable<PodVolumesEnd::Outcome> PodVolumesEnd::remove(pods::RuntimePodPt
 
 /// Nothing where the disk does not answer in time; then nobody has a turn until it has.
 asio::awaitable<std::optional<Removed>> PodVolumesEnd::remove_a_piece(pods::RuntimePodPtr pod, core::Instant give_up) {
-  auto work = [root = parts_.kubelet_root, uid = pod->pod->uid, busy = busy_] {
-    auto removed = remove_empty_dirs(root, uid, os::now() + longest_piece);
-    *busy = false;
+  auto work = [root = parts_.kubelet_root, uid = pod->pod->uid, longest = parts_.longest_piece, reactor = reactor_,
+               queue = std::weak_ptr{queue_}] {
+    auto removed = remove_empty_dirs(root, uid, os::now() + longest);
+    asio::post(reactor, [queue] {
+      if (const auto there = queue.lock()) there->pass_on();
+    });
     return removed;
   };
   auto piece = async::offload(remover_.get_executor(), std::move(work), give_up);
@@ -88,12 +101,12 @@ asio::awaitable<std::optional<Removed>> PodVolumesEnd::remove_a_piece(pods::Runt
 
 /// One after the other: what is found out before a piece holds while it is removed. False: the time is over.
 asio::awaitable<bool> PodVolumesEnd::take_turn(core::Instant give_up) {
-  constexpr auto pause = 20ms;
-  while (busy_->exchange(true)) {
-    if (os::now() >= give_up) co_return false;
-    co_await async::sleep(pause);
-  }
-  co_return true;
+  if (!std::exchange(queue_->is_taken, true)) co_return true;
+  const auto turn = std::make_shared<async::Awaited<bool>>(reactor_, give_up);
+  queue_->waiting.push_back(turn);
+  const auto came = co_await async::Awaited<bool>::wait(turn);
+  if (!came) std::erase(queue_->waiting, turn);
+  co_return came.has_value();
 }
 
 /// A kubelet's, or those of a pod that runs. Nothing where that cannot be told in time.

@@ -1,5 +1,4 @@
 #pragma once
-#include <atomic>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
@@ -39,6 +38,8 @@ class PodVolumesEnd {
     std::filesystem::path kubelet_root;
     RemoveVolumes mode;
     node::KubeletLookout& kubelet;
+    /// Before each piece it is looked whose the volumes are now. The end of evictd waits for one that is under way.
+    core::Duration longest_piece = std::chrono::milliseconds(250);
   };
 
   PodVolumesEnd(boost::asio::any_io_executor reactor, Parts parts);
@@ -55,6 +56,7 @@ class PodVolumesEnd {
 
  private:
   enum class Outcome : std::uint8_t { over, late };
+  struct Queue;
 
   boost::asio::awaitable<Outcome> remove(pods::RuntimePodPtr pod, core::Instant give_up);
   boost::asio::awaitable<std::optional<Removed>> remove_a_piece(pods::RuntimePodPtr pod, core::Instant give_up);
@@ -66,8 +68,7 @@ class PodVolumesEnd {
   boost::asio::any_io_executor reactor_;
   Parts parts_;
   std::set<std::string> going_on_;  // keys of pods, for the log
-  /// A piece is under way, or about to be; the thread's as well.
-  std::shared_ptr<std::atomic<bool>> busy_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<Queue> queue_;    // the reactor's alone
   async::DeadlineThread remover_{"removing a pod's emptyDirs"};
 };
 
