@@ -46,9 +46,9 @@ asio::awaitable<void> RuntimeWatch::watch_images() {
     if (parts_.runtime.connected()) {
       co_await look_at_images();
       co_await parts_.reclaimer.observe_logs();
-      if (!parts_.alarms.watches_images()) co_await find_image_filesystem();
+      if (!has_found_images()) co_await find_image_filesystem();
     }
-    timer_.expires_after(parts_.alarms.watches_images() ? core::Duration{5min} : core::Duration{10s});
+    timer_.expires_after(has_found_images() ? core::Duration{5min} : core::Duration{10s});
     co_await async::wait(timer_);
   }
 }
@@ -59,15 +59,24 @@ asio::awaitable<void> RuntimeWatch::look_at_images() { static_cast<void>(co_awai
 asio::awaitable<void> RuntimeWatch::find_image_filesystem() {
   const auto found = co_await cri::image_filesystem(parts_.runtime);
   if (!found) {
-    // Asked again every 10 s.
-    if (std::exchange(error_, found.error().message) != found.error().message)
-      os::log_warning("{}; until it is known, imagefs and containerfs are not measured", found.error().message);
+    keep_looking(found.error().message + "; until it is known, imagefs and containerfs are not measured");
+    co_return;
+  }
+  if (const auto is_set = parts_.disk.set_imagefs(found->images); !is_set) {
+    keep_looking(is_set.error().message + "; it is tried again every 10 s");
     co_return;
   }
   error_.clear();
-  parts_.disk.set_imagefs(found->images);
   parts_.alarms.watch_images(found->images);
   parts_.alarms.notify({core::WakeSource::Runtime, "the image file system is known", parts_.clock.now()});
 }
+
+/// Says it once: it is asked again every 10 s.
+void RuntimeWatch::keep_looking(std::string error) {
+  if (error != error_) os::log_warning("{}", error);
+  error_ = std::move(error);
+}
+
+bool RuntimeWatch::has_found_images() const { return parts_.alarms.watches_images() && error_.empty(); }
 
 }  // namespace evictd::agent

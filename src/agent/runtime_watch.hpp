@@ -45,6 +45,8 @@ class RuntimeWatch final : private cri::PresenceListener {
   boost::asio::awaitable<void> watch_images();
   boost::asio::awaitable<void> look_at_images();
   boost::asio::awaitable<void> find_image_filesystem();
+  void keep_looking(std::string error);
+  [[nodiscard]] bool has_found_images() const;
 
   boost::asio::any_io_executor reactor_;
   Parts parts_;

@@ -7,7 +7,6 @@
 
 #include "async/awaited.hpp"
 #include "async/offload.hpp"
-#include "async/sleep.hpp"
 #include "async/spawn.hpp"
 #include "core/printable.hpp"
 #include "evict/pod_volumes.hpp"

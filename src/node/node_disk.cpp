@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 #include "async/side_thread.hpp"
@@ -71,8 +72,8 @@ class NodeDisk::FileSystem final : private DiskReader::Listener {
       : disk_{disk},
         which_{std::move(which)},
         path_{std::move(path)},
-        reader_{disk.reactor_, std::make_unique<async::SideThread>(disk.reactor_, "disk " + which_), std::move(read),
-                *this, disk.patience_} {}
+        reader_{disk.reactor_, disk.make_worker_(disk.reactor_, "disk " + which_), std::move(read), *this,
+                disk.patience_} {}
 
   [[nodiscard]] DiskReader& reader() { return reader_; }
 
@@ -99,11 +100,12 @@ class NodeDisk::FileSystem final : private DiskReader::Listener {
 };
 
 NodeDisk::NodeDisk(asio::any_io_executor reactor, const config::NodeSettings& settings, Read read,
-                   core::Duration patience)
+                   core::Duration patience, MakeWorker make_worker)
     : reactor_{std::move(reactor)},
       kubelet_root_{settings.kubelet_root},
       read_{std::move(read)},
       patience_{patience},
+      make_worker_{std::move(make_worker)},
       changed_{reactor_, asio::steady_timer::time_point::max()},
       nodefs_{std::make_unique<FileSystem>(*this, "nodefs", kubelet_root_, [read = read_, path = kubelet_root_] {
         return read_or_parent(read, path);
@@ -111,15 +113,26 @@ NodeDisk::NodeDisk(asio::any_io_executor reactor, const config::NodeSettings& se
 
 NodeDisk::~NodeDisk() = default;
 
-void NodeDisk::set_imagefs(const std::optional<std::filesystem::path>& path) {
-  if (path == images_) return;
+std::unique_ptr<async::Worker> NodeDisk::make_side_thread(const asio::any_io_executor& reactor,
+                                                          const std::string& name) {
+  return std::make_unique<async::SideThread>(reactor, name);
+}
+
+Result<void> NodeDisk::set_imagefs(const std::optional<std::filesystem::path>& path) {
+  if (path == images_) return {};
+  std::unique_ptr<FileSystem> imagefs;
+  try {
+    if (path)
+      imagefs =
+          std::make_unique<FileSystem>(*this, "imagefs", *path, [read = read_, path = *path] { return read(path); });
+  } catch (const std::system_error& error) {
+    return fail(fmt::format("{}: no thread to read it: {}", path->native(), error.code().message()));
+  }
   images_ = path;
-  imagefs_.reset();
-  if (images_)
-    imagefs_ = std::make_unique<FileSystem>(*this, "imagefs", *images_,
-                                            [read = read_, path = *images_] { return read(path); });
+  imagefs_ = std::move(imagefs);
   if (imagefs_) imagefs_->reader().ask(core::Instant::clock::now());
   changed_.cancel();
+  return {};
 }
 
 bool NodeDisk::read_since(core::Instant since) {

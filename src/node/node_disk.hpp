@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "async/worker.hpp"
 #include "config/agent_configuration.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
@@ -39,6 +40,10 @@ class NodeDisk final : public SignalReader {
   /// statfs(2) of a path. Called by threads beside the reactor, by two at a time.
   using Read = std::function<os::FileResult<FilesystemReading>(const std::filesystem::path&)>;
 
+  /// Makes what reads one of them, with the name that ps(1) shows. Throws std::system_error where no thread can be had.
+  using MakeWorker = std::function<std::unique_ptr<async::Worker>(const boost::asio::any_io_executor& reactor,
+                                                                  const std::string& name)>;
+
   /// Called on the reactor. `which`: "nodefs" or "imagefs".
   class Listener {
    public:
@@ -51,9 +56,9 @@ class NodeDisk final : public SignalReader {
     ~Listener() = default;
   };
 
-  /// `read`, `patience`: other ones for tests. Throws std::system_error where no threads can be had.
+  /// `read`, `patience`, `make_worker`: other ones for tests. Throws what `make_worker` does.
   NodeDisk(boost::asio::any_io_executor reactor, const config::NodeSettings& settings, Read read = read_filesystem,
-           core::Duration patience = DiskReader::patience);
+           core::Duration patience = DiskReader::patience, MakeWorker make_worker = make_side_thread);
   NodeDisk(const NodeDisk&) = delete;
   NodeDisk& operator=(const NodeDisk&) = delete;
   ~NodeDisk() override;
@@ -61,8 +66,9 @@ class NodeDisk final : public SignalReader {
   /// Who is to know, and outlives this or takes its leave: null. One listener.
   void listen(Listener* listener) { listener_ = listener; }
 
-  /// The mount point or directory that the runtime names (CRI: ImageFsInfo); absent: not known.
-  void set_imagefs(const std::optional<std::filesystem::path>& path);
+  /// The mount point or directory that the runtime names (CRI: ImageFsInfo); absent: not known. Fails where no thread
+  /// can be had to read it: then all stays as it was, for another call.
+  [[nodiscard]] Result<void> set_imagefs(const std::optional<std::filesystem::path>& path);
 
   /// Asks for readings that begin at `since` or later; the listener's `settled` tells when they are there. False, and
   /// nothing is told, where there is nothing to wait for. Who asks often is told of the first, so that nobody's asking
@@ -91,6 +97,8 @@ class NodeDisk final : public SignalReader {
 
  private:
   class FileSystem;
+  [[nodiscard]] static std::unique_ptr<async::Worker> make_side_thread(const boost::asio::any_io_executor& reactor,
+                                                                       const std::string& name);
   [[nodiscard]] DiskReader& reader_of(core::Signal signal) const;
   [[nodiscard]] bool has_imagefs() const;
   struct Readings {
@@ -106,6 +114,7 @@ class NodeDisk final : public SignalReader {
   std::filesystem::path kubelet_root_;
   Read read_;
   core::Duration patience_;
+  MakeWorker make_worker_;
   std::optional<std::filesystem::path> images_;
   Listener* listener_ = nullptr;
   std::optional<core::Instant> awaited_;  // the earliest of read_since() that was not told

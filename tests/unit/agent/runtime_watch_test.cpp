@@ -2,9 +2,18 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
 #include "agent/loop.hpp"
+#include "async/side_thread.hpp"
 #include "cri/fake_runtime.hpp"
 #include "cri/run.hpp"
+#include "fixture/captured_log.hpp"
 
 namespace evictd::agent::runtime_watch_test {
 namespace {
@@ -21,9 +30,24 @@ struct Scene {
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
 
+  /// A node that may be short of pids.
+  node::NodeDisk::MakeWorker maker() {
+    return [this](const boost::asio::any_io_executor& executor, const std::string& name) {
+      if (no_threads) throw std::system_error{EAGAIN, std::system_category()};
+      return std::make_unique<async::SideThread>(executor, name);
+    };
+  }
+  void start_again() {
+    runtime.stop();
+    REQUIRE(test::run_until(loop.reactor, [&] { return !loop.runtime.connected(); }));
+    runtime.start();
+  }
+
+  bool no_threads = false;
   test::FakeRuntime runtime;
   Loop loop{{}, core::Signal::MemoryAvailable, runtime.endpoint()};
-  node::NodeDisk disk{loop.reactor.get_executor(), loop.settings};
+  node::NodeDisk disk{loop.reactor.get_executor(), loop.settings, node::read_filesystem, node::DiskReader::patience,
+                      maker()};
   RuntimeWatch watch{loop.reactor.get_executor(),
                      {.runtime = loop.runtime,
                       .reclaimer = loop.reclaimer,
@@ -65,6 +89,25 @@ TEST_CASE("each time the runtime appears, the way that a kill goes is warmed up"
   scene.runtime.start();
   REQUIRE(test::run_until(scene.loop.reactor, [&] { return scene.runtime.calls("StopContainer") == 1; }));
   CHECK(scene.runtime.done().empty());
+}
+
+TEST_CASE("where no thread can be had for the image file system that is told once, and it is tried again") {
+  const auto is_about_it = [](const std::string& line) { return line.contains("no thread to read it"); };
+  const fixture::CapturedLog log;
+  Scene scene;
+  scene.no_threads = true;
+  scene.runtime.start();
+  const auto told = [&] { return std::ranges::count_if(log.lines(), is_about_it); };
+  REQUIRE(test::run_until(scene.loop.reactor, [&] { return told() > 0; }));
+  CHECK_FALSE(scene.loop.alarms.watches_images());
+  const auto asked = scene.runtime.calls("ImageFsInfo");
+  scene.start_again();
+  REQUIRE(test::run_until(scene.loop.reactor, [&] { return scene.runtime.calls("ImageFsInfo") > asked; }));
+
+  scene.no_threads = false;
+  scene.start_again();
+  CHECK(test::run_until(scene.loop.reactor, [&] { return scene.loop.alarms.watches_images(); }));
+  CHECK(told() == 1);
 }
 
 }  // namespace evictd::agent::runtime_watch_test

@@ -6,12 +6,15 @@
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <cerrno>
 #include <functional>
 #include <future>
 #include <memory>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
+#include "async/side_thread.hpp"
 #include "fixture/mount.hpp"
 #include "fixture/tree.hpp"
 #include "support/skip.hpp"
@@ -40,7 +43,15 @@ config::NodeSettings rooted_at(const std::filesystem::path& path) {
 struct Disks {
   explicit Disks(const std::filesystem::path& kubelet, NodeDisk::Read read = read_filesystem,
                  core::Duration patience = DiskReader::patience)
-      : disk{reactor.get_executor(), rooted_at(kubelet), std::move(read), patience} {}
+      : disk{reactor.get_executor(), rooted_at(kubelet), std::move(read), patience, maker()} {}
+
+  /// Of workers, unless this node is short of pids.
+  NodeDisk::MakeWorker maker() {
+    return [this](const asio::any_io_executor& executor, const std::string& name) {
+      if (no_threads) throw std::system_error{EAGAIN, std::system_category()};
+      return std::make_unique<async::SideThread>(executor, name);
+    };
+  }
 
   /// Returns once both have answered or are silent.
   void read() {
@@ -61,6 +72,7 @@ struct Disks {
     }
   }
 
+  bool no_threads = false;
   asio::io_context reactor{1};
   NodeDisk disk;
   core::Observations seen;
@@ -131,7 +143,7 @@ TEST_CASE("as long as the runtime named no file system, images and layers are no
   CHECK_FALSE(seen[Signal::ContainerfsInodesFree]);
   CHECK_FALSE(disks.disk.available(Signal::ImagefsAvailable));
   CHECK_FALSE(disks.disk.layout());
-  disks.disk.set_imagefs(tree.path());
+  REQUIRE(disks.disk.set_imagefs(tree.path()));
   CHECK(disks.observe().empty());
   CHECK(seen[Signal::ImagefsAvailable] == seen[Signal::NodefsAvailable]);
   CHECK(seen[Signal::ContainerfsAvailable] == seen[Signal::NodefsAvailable]);
@@ -166,7 +178,7 @@ TEST_CASE("an imagefs that cannot be read loses its observations, and nodefs kee
   const Tree tree;
   Disks disks{tree.path()};
   CHECK(disks.observe().empty());
-  disks.disk.set_imagefs(tree.path("gone"));
+  REQUIRE(disks.disk.set_imagefs(tree.path("gone")));
   const auto errors = disks.observe();
   REQUIRE(errors.size() == 1);
   CHECK(errors[0].message.starts_with("imagefs"));
@@ -178,7 +190,7 @@ TEST_CASE("an imagefs that cannot be read loses its observations, and nodefs kee
 TEST_CASE("images on the same device are not a dedicated file system") {
   const Tree tree{std::vector{dir("kubelet"), dir("containerd")}};
   Disks disks{tree.path("kubelet")};
-  disks.disk.set_imagefs(tree.path("containerd"));
+  REQUIRE(disks.disk.set_imagefs(tree.path("containerd")));
   CHECK(disks.observe().empty());
   CHECK(disks.disk.layout() == core::FilesystemLayout{});
 }
@@ -189,7 +201,7 @@ TEST_CASE("images on another device are, and their numbers are that device's") {
   const auto nodefs = Mount::tmpfs(tree.path("kubelet"), "size=1m,nr_inodes=100");
   const auto imagefs = Mount::tmpfs(tree.path("containerd"), "size=2m,nr_inodes=200");
   Disks disks{tree.path("kubelet")};
-  disks.disk.set_imagefs(tree.path("containerd"));
+  REQUIRE(disks.disk.set_imagefs(tree.path("containerd")));
   CHECK(disks.observe().empty());
   CHECK(disks.disk.layout() == dedicated);
   CHECK(disks.seen[Signal::NodefsAvailable]->capacity == 1 << 20);
@@ -213,13 +225,13 @@ TEST_CASE("between observations each disk signal says what was read last") {
   const Tree tree;
   Disks disks{tree.path("not/yet/there")};
   CHECK_FALSE(disks.disk.available(Signal::NodefsAvailable));
-  disks.disk.set_imagefs(tree.path());
+  REQUIRE(disks.disk.set_imagefs(tree.path()));
   CHECK(disks.observe().empty());
   for (const auto signal : {Signal::NodefsAvailable, Signal::ImagefsAvailable, Signal::ContainerfsAvailable})
     CHECK(disks.disk.available(signal).value_or(0) > 0);
   for (const auto signal : {Signal::NodefsInodesFree, Signal::ImagefsInodesFree, Signal::ContainerfsInodesFree})
     CHECK(disks.disk.available(signal).has_value() == disks.seen[signal].has_value());
-  disks.disk.set_imagefs(tree.path("gone"));
+  REQUIRE(disks.disk.set_imagefs(tree.path("gone")));
   CHECK_FALSE(disks.disk.available(Signal::ImagefsAvailable));  // nor before it is read
   disks.read();
   CHECK(disks.disk.available(Signal::NodefsAvailable));
@@ -247,7 +259,7 @@ TEST_CASE("a disk that does not answer is told once, not measured, and asked by 
   Disks disks{"/nodefs", answers.read(), 2s};  // within which those that answer are heard on a busy machine
   Heard heard;
   disks.disk.listen(&heard);
-  disks.disk.set_imagefs("/imagefs");
+  REQUIRE(disks.disk.set_imagefs("/imagefs"));
   CHECK(disks.observe().empty());
   CHECK(disks.disk.layout() == dedicated);
   REQUIRE(disks.seen[Signal::NodefsAvailable]);
@@ -301,7 +313,7 @@ TEST_CASE("one file system under two names has one reading, whichever name was r
   Disks disks{"/kubelet", [left](const std::filesystem::path&) -> os::FileResult<FilesystemReading> {
                 return FilesystemReading{.available = --*left, .capacity = 100, .inodes = {}, .device = 1};
               }};
-  disks.disk.set_imagefs("/images");
+  REQUIRE(disks.disk.set_imagefs("/images"));
   CHECK(disks.observe().empty());
   for (const auto signal : {Signal::ImagefsAvailable, Signal::NodefsAvailable, Signal::ContainerfsAvailable}) {
     bool seen = false;
@@ -324,7 +336,7 @@ struct SharedDisk {
 
   SharedDisk() {
     disks.disk.listen(&heard);
-    disks.disk.set_imagefs("/images");
+    REQUIRE(disks.disk.set_imagefs("/images"));
     disks.read();
   }
   ~SharedDisk() {
@@ -406,13 +418,41 @@ TEST_CASE("an imagefs of its own counts from its first reading, also where nodef
   Answers answers{"/images"};
   answers.hang();
   Disks disks{"/kubelet", answers.read(), 5s};
-  disks.disk.set_imagefs("/images");
+  REQUIRE(disks.disk.set_imagefs("/images"));
   bool seen = false;
   disks.disk.look(Signal::NodefsAvailable, [&] { seen = true; });
   disks.run_until([&] { return seen; });
   answers.release();
   disks.run_until([&] { return disks.disk.layout() == dedicated; });
   CHECK(disks.disk.available(Signal::ImagefsAvailable));
+}
+
+TEST_CASE("where no thread can be had for imagefs that is an error, nodefs goes on, and a later call succeeds") {
+  Answers answers{"/nodefs"};
+  Disks disks{"/nodefs", answers.read()};
+  disks.no_threads = true;
+  const auto refused = disks.disk.set_imagefs("/imagefs");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "/imagefs: no thread to read it: Resource temporarily unavailable");
+  CHECK(disks.observe().empty());
+  CHECK(disks.seen[Signal::NodefsAvailable]);
+  CHECK_FALSE(disks.seen[Signal::ImagefsAvailable]);
+
+  disks.no_threads = false;
+  REQUIRE(disks.disk.set_imagefs("/imagefs"));
+  CHECK(disks.observe().empty());
+  CHECK(disks.seen[Signal::ImagefsAvailable]);
+}
+
+TEST_CASE("an imagefs in whose place another one cannot be read yet is measured until it can") {
+  Answers answers{"/nodefs"};
+  Disks disks{"/nodefs", answers.read()};
+  REQUIRE(disks.disk.set_imagefs("/imagefs"));
+  disks.no_threads = true;
+  CHECK_FALSE(disks.disk.set_imagefs("/other"));
+  CHECK_FALSE(disks.disk.set_imagefs("/other"));  // nor is it taken for done
+  CHECK(disks.observe().empty());
+  CHECK(disks.seen[Signal::ImagefsAvailable]);
 }
 
 TEST_CASE("nothing waits for a disk that hangs when all is taken down") {
