@@ -33,7 +33,7 @@ class Reaper {
   static constexpr core::Duration patience = std::chrono::seconds(1);
 
   /// Called by the threads, by all of them at a time; may block for ever, and must own what it uses.
-  using Release = std::function<void(int pidfd)>;
+  using Release = std::move_only_function<void(int pidfd) const>;
 
   /// Throws std::system_error where no threads can be had.
   Reaper();

@@ -41,8 +41,8 @@ class NodeDisk final : public SignalReader {
   using Read = std::function<os::FileResult<FilesystemReading>(const std::filesystem::path&)>;
 
   /// Makes what reads one of them, with the name that ps(1) shows. Throws std::system_error where no thread can be had.
-  using MakeWorker = std::function<std::unique_ptr<async::Worker>(const boost::asio::any_io_executor& reactor,
-                                                                  const std::string& name)>;
+  using MakeWorker = std::move_only_function<std::unique_ptr<async::Worker>(const boost::asio::any_io_executor& reactor,
+                                                                            const std::string& name)>;
 
   /// Called on the reactor. `which`: "nodefs" or "imagefs".
   class Listener {

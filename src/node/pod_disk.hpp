@@ -51,7 +51,7 @@ struct PodDiskSettings {
 class PodDisk {
  public:
   /// Absent where none can be had.
-  using MakeWorker = std::function<std::unique_ptr<async::Worker>()>;
+  using MakeWorker = std::move_only_function<std::unique_ptr<async::Worker>()>;
 
   PodDisk(boost::asio::any_io_executor reactor, MakeWorker make_worker, PodDiskSettings settings);
   PodDisk(const PodDisk&) = delete;
