@@ -21,6 +21,13 @@ constexpr auto sync_interval = 1s;
 constexpr auto retry_interval = 1s;
 constexpr auto complaint_interval = 1min;
 constexpr auto patience = 5s;
+/// A disk that works takes what waits in far less. The timer that a look of its own needs is not set before: it would
+/// cost a system call on the way to a kill, and a turn of an idle evictd later.
+constexpr auto slow = 500ms;
+
+std::string not_kept(std::uint64_t events) {
+  return fmt::format("{} not kept over a restart", events == 1 ? "1 event is" : fmt::format("{} events are", events));
+}
 
 }  // namespace
 
@@ -29,8 +36,12 @@ void StoreWriter::start() {
 }
 
 void StoreWriter::take(std::vector<EventPtr> events, std::uint64_t reserve) {
+  bool is_behind = false;
   {
     const std::lock_guard lock(mutex_);
+    const bool wants_more = reserve > wanted_;
+    is_behind = working_since_ || !queue_.empty() || wants_more;
+    if (wants_more && reserved_ >= wanted_) wanted_since_ = Clock::now();
     wanted_ = std::max(wanted_, reserve);
     for (auto& event : events) {
       if (queue_.size() < queue_limit)
@@ -40,10 +51,59 @@ void StoreWriter::take(std::vector<EventPtr> events, std::uint64_t reserve) {
     }
   }
   wake_.notify_one();
+  if (is_behind) look();
+}
+
+/// Where nothing waits the next take() looks. Numbers that are not reserved are given once subscribers would have to
+/// wait for them, and not before: no evictd that is killed may have given one that the next one gives as well.
+void StoreWriter::look() {
+  const auto now = Clock::now();
+  std::unique_lock lock(mutex_);
+  const bool holds_back = log_ != nullptr && log_->last_number() > log_->reserved() && reserved_ < wanted_;
+  if (finishing_ || (queue_.empty() && !holds_back)) return;
+  const auto since = working_since_.value_or(now);
+  const auto waiting = queue_.size();
+  lock.unlock();
+  const bool hangs = now >= since + parts_.patience;
+  if (hangs && waiting > 0) tell_hanging(since, waiting);
+  if (holds_back && now >= wanted_since_ + parts_.patience) {
+    os::log_warning(
+        "stateDirectory: the disk does not answer; should evictd be killed, numbers of events may be given twice");
+    log_->reserve(std::numeric_limits<std::uint64_t>::max());
+  } else if (holds_back) {
+    look_later(wanted_since_ + parts_.patience);
+  } else if (!hangs && now >= since + slow) {
+    look_later(since + parts_.patience);
+  }
+}
+
+void StoreWriter::look_later(Clock::time_point time) {
+  if (next_look_) return;
+  next_look_.emplace(parts_.reactor, time);
+  next_look_->async_wait([weak = weak_from_this()](const boost::system::error_code& cancelled) {
+    const auto self = weak.lock();
+    if (cancelled || self == nullptr) return;
+    self->next_look_.reset();
+    self->look();
+  });
+}
+
+/// Once for each piece of work that hangs, and again while it does and more is lost.
+void StoreWriter::tell_hanging(Clock::time_point since, std::size_t waiting) {
+  const auto now = Clock::now();
+  if (hanging_told_ && now < *hanging_told_ + complaint_interval) return;
+  if (hanging_since_ == since && lost_ == lost_when_complained_) return;
+  hanging_since_ = since;
+  hanging_told_ = now;
+  const auto lost = lost_since_complaint();
+  os::log_warning("stateDirectory: the disk does not answer; {} for it{}",
+                  waiting == 1 ? "1 event waits" : fmt::format("{} events wait", waiting),
+                  lost > 0 ? ", and " + not_kept(lost) : "");
 }
 
 bool StoreWriter::finish(std::uint64_t last) {
   std::unique_lock lock(mutex_);
+  next_look_.reset();
   finishing_ = true;
   last_ = last;
   wake_.notify_one();
@@ -57,10 +117,12 @@ void StoreWriter::run() {
   for (bool finishing = false; !finishing;) {
     const auto may_reserve = [this] { return wanted_ > parts_.reserved && Clock::now() >= retry_reserving_; };
     const auto has_work = [&] { return finishing_ || !queue_.empty() || may_reserve(); };
+    working_since_.reset();
     if (parts_.segments.is_dirty())
       wake_.wait_until(lock, sync_due_, has_work);
     else
       wake_.wait(lock, has_work);
+    working_since_ = Clock::now();
     const auto events = std::exchange(queue_, {});
     const auto wanted = wanted_;
     finishing = finishing_;
@@ -112,6 +174,7 @@ void StoreWriter::tell_lost(const std::string& error) {
 
 void StoreWriter::tell_reserved(std::uint64_t end) {
   const std::lock_guard lock(mutex_);
+  reserved_ = end;
   if (abandoned_) return;
   asio::post(parts_.reactor, [weak = weak_from_this(), end] {
     if (const auto self = weak.lock(); self && self->log_ != nullptr) self->log_->reserve(end);
@@ -123,11 +186,15 @@ void StoreWriter::complain(const std::string& error) {
   const auto now = Clock::now();
   if (complained_ && now < *complained_ + complaint_interval) return;
   complained_ = now;
-  const std::uint64_t lost_in_all = lost_;
-  const auto lost = lost_in_all - std::exchange(lost_when_complained_, lost_in_all);
-  os::log_warning("stateDirectory: {}; {} not kept over a restart", error,
-                  lost == 1 ? "1 event is" : fmt::format("{} events are", lost));
+  os::log_warning("stateDirectory: {}; {}", error, not_kept(lost_since_complaint()));
   untold_error_.clear();
+}
+
+/// Any thread: each event is told of once.
+std::uint64_t StoreWriter::lost_since_complaint() {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t lost = lost_;
+  return lost - lost_when_complained_.exchange(lost);
 }
 
 }  // namespace evictd::events

@@ -3,12 +3,14 @@
 #include <doctest/doctest.h>
 #include <evictd.pb.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -38,7 +41,7 @@ using test::numbers_of;
 /// A directory of events and the thread for it, which runs once the test says so. Up to the number 10 the last start
 /// has reserved all.
 struct Scene {
-  Scene() {
+  explicit Scene(std::chrono::milliseconds patience = std::chrono::seconds{5}) {
     std::array<int, 2> ends{};
     REQUIRE(::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0);
     lock_is_held_by.reset(ends[0]);
@@ -47,7 +50,8 @@ struct Scene {
                            .lock = os::FileDescriptor{ends[1]},
                            .numbers = fixture::value_of(NumberFile::open(tree.path("numbers"))),
                            .segments = SegmentWriter{tree.path("events"), 100'000, {}},
-                           .reserved = 10});
+                           .reserved = 10,
+                           .patience = patience});
   }
 
   [[nodiscard]] std::optional<std::uint64_t> highest() const {
@@ -69,6 +73,34 @@ struct Scene {
   boost::asio::io_context reactor{1};
   os::FileDescriptor lock_is_held_by;
   std::shared_ptr<StoreWriter> writer;
+};
+
+/// The thread has taken as much as may wait, of which two are lost, and hangs: its segment is a pipe that nobody reads.
+struct HangingScene : Scene {
+  HangingScene() : Scene{std::chrono::milliseconds{50}} {
+    REQUIRE(::mkfifo(segment().c_str(), 0600) == 0);
+    writer->reserve_for(log);
+    writer->take(numbered_from(1, StoreWriter::queue_limit + 2), 10);
+    writer->start();
+  }
+  ~HangingScene() {
+    const os::FileDescriptor reader{::open(segment().c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK)};
+    std::jthread drain{[&](const std::stop_token& over) {
+      std::array<char, 65'536> bytes{};
+      while (!over.stop_requested())
+        if (::read(reader.get(), bytes.data(), bytes.size()) < 0) std::this_thread::yield();
+    }};
+    CHECK(writer->finish(next));
+  }
+  HangingScene(const HangingScene&) = delete;
+  HangingScene& operator=(const HangingScene&) = delete;
+
+  [[nodiscard]] std::filesystem::path segment() const { return tree.path("events") / segment_name(1); }
+  /// Another event comes.
+  void take_one(std::uint64_t reserve = 10) { writer->take({numbered(next++)}, reserve); }
+
+  std::uint64_t next = StoreWriter::queue_limit + 3;
+  EventLog log{reactor.get_executor(), {}, {.events = {}, .last = 10, .reserved = 10}};
 };
 
 }  // namespace
@@ -156,6 +188,71 @@ TEST_CASE("what the disk does not take is lost, which is said once, and what com
   CHECK(log.lines() ==
         std::vector<std::string>{"stateDirectory: " + (scene.tree.path("events") / segment_name(1)).native() +
                                  ": No such file or directory; 1 event is not kept over a restart"});
+}
+
+TEST_CASE("a disk that does not answer is told of once, with what is lost, by the reactor, which still runs") {
+  const fixture::CapturedLog lines;
+  HangingScene scene;
+  REQUIRE(test::run_until(scene.reactor, [&] {
+    scene.take_one();
+    return !lines.lines().empty();
+  }));
+  for (int i = 0; i < 3; ++i) scene.take_one();
+  REQUIRE(lines.lines().size() == 1);
+  const auto line = lines.lines().front();
+  CHECK(line.starts_with("stateDirectory: the disk does not answer; "));
+  CHECK(line.ends_with(fmt::format(" for it, and {} events are not kept over a restart", scene.writer->lost())));
+  CHECK(scene.writer->lost() >= 2);
+  CHECK(scene.log.reserved() == 10);  // nothing was wanted
+}
+
+TEST_CASE("subscribers are told of what has a number that a disk that does not answer keeps from being reserved") {
+  const fixture::CapturedLog lines;
+  HangingScene scene;
+  v1::Event event;
+  event.set_kind(v1::Event::RECOVERED);
+  scene.log.append(std::move(event));
+  REQUIRE(test::run_until(scene.reactor, [&] {
+    scene.take_one();
+    return !lines.lines().empty();
+  }));
+  CHECK(scene.log.last_sequence() == 10);
+  scene.take_one(100);  // and nothing comes afterwards
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.log.last_sequence() == 11; }));
+  REQUIRE(lines.lines().size() == 2);
+  CHECK(lines.lines().back() ==
+        "stateDirectory: the disk does not answer; should evictd be killed, numbers of events may be given twice");
+}
+
+TEST_CASE("numbers that are reserved, of which a busy reactor has not heard yet, are no more than those") {
+  Scene scene{std::chrono::milliseconds{1}};
+  EventLog log{scene.reactor.get_executor(), {}, {.events = {}, .last = 10, .reserved = 10}};
+  scene.writer->reserve_for(log);
+  scene.writer->start();
+  scene.writer->take({numbered(11)}, 100);
+  REQUIRE(test::eventually([&scene] { return !scene.stored(11).empty(); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  v1::Event event;
+  event.set_kind(v1::Event::RECOVERED);
+  log.append(std::move(event));
+  const std::vector<EventPtr> more = numbered_from(12, 200);
+  for (const auto& next : more) scene.writer->take({next}, 100);
+  CHECK(log.reserved() == 10);
+  REQUIRE(test::run_until(scene.reactor, [&log] { return log.reserved() > 10; }));
+  CHECK(log.reserved() == 100);
+  CHECK(scene.writer->finish(200));
+}
+
+TEST_CASE("what the disk takes in time sets no timer, which would wake an idle evictd") {
+  Scene scene;
+  EventLog log{scene.reactor.get_executor(), {}, {.events = {}, .last = 10, .reserved = 10}};
+  scene.writer->reserve_for(log);
+  scene.writer->start();
+  for (std::uint64_t number = 1; number <= 5; ++number) scene.writer->take({numbered(number)}, 10);
+  scene.reactor.restart();
+  scene.reactor.poll();
+  CHECK(scene.reactor.stopped());
+  CHECK(scene.writer->finish(5));
 }
 
 }  // namespace evictd::events::store_writer_test
