@@ -280,8 +280,9 @@ void Evictions::remember_release(const evict::EvictionRecord& record, const evic
 
 /// What a later eviction of the same pod gives back comes with that one's end, not with this one's.
 asio::awaitable<void> Evictions::end(evict::EvictionRecord record, bool released) {
-  if (released) co_await wait_for_unmount(record);
-  if (released) co_await wait_for_disk(record);
+  const auto give_up = parts_.clock.now() + patience_after_the_end;
+  if (released) co_await wait_for_unmount(record, give_up);
+  if (released) co_await wait_for_disk(record, give_up);
   if (parts_.records.is_latest(record))
     parts_.decisions.tell(core::CleanupEnded{.uid = record.pod->uid, .released = released, .killed = record.killed},
                           record.turn);
@@ -330,9 +331,7 @@ void Evictions::go_on() {
 void Evictions::pods_changed(const core::PodList& /*pods*/) {
   for (const auto& record : std::exchange(untold_, {})) {
     report_to_cluster(record);
-    const auto pod = parts_.pods.find(record.pod->uid);
-    if (parts_.cluster != nullptr && pod != nullptr && runs_again(record, *pod))
-      parts_.cluster->returned(record.pod->uid);
+    if (parts_.cluster != nullptr && is_listed_anew(record)) parts_.cluster->returned(record.pod->uid);
   }
 }
 

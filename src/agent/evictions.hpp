@@ -128,11 +128,15 @@ class Evictions final : public PodListener {
   void let_go(evict::EvictionRecord record, bool gone);
   boost::asio::awaitable<void> end(evict::EvictionRecord record, bool released);
   [[nodiscard]] std::optional<core::DiskRelease> disk_release(const evict::EvictionRecord& record) const;
-  boost::asio::awaitable<void> wait_for_disk(const evict::EvictionRecord& record);
+  /// For what is not back with the processes: as long as a kubelet lets pass between two looks at the node.
+  static constexpr core::Duration patience_after_the_end = std::chrono::seconds(10);
+  boost::asio::awaitable<void> wait_for_disk(const evict::EvictionRecord& record, core::Instant give_up);
   void look_for_kubelet(const core::Pod& pod);
   boost::asio::awaitable<void> see_whether_kubelet_runs();
   [[nodiscard]] bool awaits_unmount(const evict::EvictionRecord& record) const;
-  boost::asio::awaitable<void> wait_for_unmount(const evict::EvictionRecord& record);
+  boost::asio::awaitable<void> wait_for_unmount(const evict::EvictionRecord& record, core::Instant give_up);
+  /// Whether the runtime lists it with a container that was not killed.
+  [[nodiscard]] bool is_listed_anew(const evict::EvictionRecord& record) const;
   void report_to_cluster(const evict::EvictionRecord& record) const;
 
   boost::asio::any_io_executor reactor_;

@@ -13,8 +13,6 @@ using namespace std::chrono_literals;
 namespace evictd::agent {
 namespace {
 
-/// For what is not back with the processes: as long as the kubelet lets pass between two looks at the node.
-constexpr core::Duration patience_after_the_end = 10s;
 constexpr core::Duration between_readings = 200ms;
 
 bool has_memory_volume(const core::Pod& pod) {
@@ -38,12 +36,11 @@ std::optional<core::DiskRelease> Evictions::disk_release(const evict::EvictionRe
 /// A file system has its blocks back when its journal commits (ext4: within 5 s), later than the runtime has removed
 /// the layer, and a kubelet removes a pod's volumes seconds after its end. Until then what the pod used counts as
 /// coming back.
-asio::awaitable<void> Evictions::wait_for_disk(const evict::EvictionRecord& record) {
+asio::awaitable<void> Evictions::wait_for_disk(const evict::EvictionRecord& record, core::Instant give_up) {
   const auto release = disk_release(record);
   if (!release) co_return;
   const auto wanted = release->available + release->amount / 2;
-  const auto give_up = parts_.clock.now() + patience_after_the_end;
-  while (parts_.clock.now() < give_up && !stopping_) {
+  while (parts_.clock.now() < give_up && !stopping_ && !is_listed_anew(record)) {
     const auto reading = co_await parts_.observer.read_with_disks();
     const auto now = reading ? reading->observations[release->signal] : std::nullopt;
     if (now && now->available >= wanted) co_return;
@@ -63,17 +60,20 @@ asio::awaitable<void> Evictions::see_whether_kubelet_runs() {
   kubelet_runs_ = runs.value_or(true);
 }
 
-/// Whether files in a tmpfs of the pod's own may go with its volumes: not for ever, as a kubelet may start it again.
+/// Whether files in a tmpfs of the pod's own go with its volumes: not where a kubelet has started it again.
 bool Evictions::awaits_unmount(const evict::EvictionRecord& record) const {
-  if (!kubelet_runs_ || !record.killed || !has_memory_volume(*record.pod)) return false;
-  const auto killed = record.turn.stages[core::Stage::Killed];
-  const auto since = killed ? record.turn.wake.time + *killed : record.begun;
-  return parts_.clock.now() < since + patience_after_the_end;
+  return kubelet_runs_ && record.killed && has_memory_volume(*record.pod) && !is_listed_anew(record);
 }
 
-asio::awaitable<void> Evictions::wait_for_unmount(const evict::EvictionRecord& record) {
+bool Evictions::is_listed_anew(const evict::EvictionRecord& record) const {
+  const auto pod = parts_.pods.find(record.pod->uid);
+  return pod != nullptr && runs_again(record, *pod);
+}
+
+asio::awaitable<void> Evictions::wait_for_unmount(const evict::EvictionRecord& record, core::Instant give_up) {
   const auto wanted = parts_.usage.held_by_tmpfs(record.pod->uid) / 2;
-  while (awaits_unmount(record) && !stopping_ && parts_.usage.held_by_tmpfs(record.pod->uid) > wanted)
+  while (parts_.clock.now() < give_up && awaits_unmount(record) && !stopping_ &&
+         parts_.usage.held_by_tmpfs(record.pod->uid) > wanted)
     co_await parts_.clock.sleep(between_readings);
 }
 

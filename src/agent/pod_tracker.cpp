@@ -247,7 +247,10 @@ void PodTracker::find_returned(core::Instant asked) {
   for (const auto& uid : parts_.evictions.ended_before(asked, parts_.clock.now())) {
     const auto pod = parts_.pods.find(uid);
     const auto& record = parts_.evictions.evicted().at(uid).record;
-    if (pod != nullptr && runs_again(record, *pod)) returned(record);
+    if (pod == nullptr) continue;
+    // The kill may not have ended all of its processes: then it is as the runtime says.
+    const bool has_processes = !record.gone && !parts_.cgroups.is_empty_or_gone(uid).value_or(true);
+    if (has_processes ? pods::runs(*pod) : runs_again(record, *pod)) returned(record);
   }
 }
 

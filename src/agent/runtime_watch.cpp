@@ -73,7 +73,10 @@ asio::awaitable<void> RuntimeWatch::find_image_filesystem() {
 
 /// Says it once: it is asked again every 10 s.
 void RuntimeWatch::keep_looking(std::string error) {
-  if (error != error_) os::log_warning("{}", error);
+  if (error != error_) {
+    os::log_warning("{}", error);
+    timer_.cancel();  // the next look may have been due in minutes
+  }
   error_ = std::move(error);
 }
 

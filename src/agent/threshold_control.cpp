@@ -316,6 +316,7 @@ void ThresholdControl::put_saved_in_force(const std::string& path, const Candida
                        fmt::format("{}: it is written, but other files changed meanwhile; nothing is changed until all "
                                    "are read anew, and then the file counts as if it were written by hand",
                                    path)));
+  if (!is_same(now->policy, written.policy)) response.clear_evict_at_once();  // what it named was another one's
   response.clear_changes();
   for (auto& line : core::differences(policy_.thresholds, now->policy.thresholds))
     response.add_changes(std::move(line));

@@ -106,7 +106,8 @@ ThresholdOrigin origin_of(const core::Threshold& threshold, const ThresholdLayer
   const auto found = [&](std::string source, std::string place) {
     return ThresholdOrigin{.source = is_copy ? "derived" : std::move(source), .place = std::move(place)};
   };
-  const bool is_soft = threshold.source == EvictionSoft;  // also where its grace period is 0
+  const bool is_soft =
+      threshold.source == EvictionSoft || !threshold.is_hard();  // the soft one's grace period may be 0
   const auto says = [&](const ThresholdOverlay& overlay) {
     return (is_soft ? overlay.soft : overlay.hard).contains(signal);
   };

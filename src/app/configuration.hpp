@@ -51,6 +51,7 @@ struct Configuration {
   /// Why admission gives no CPUs, memory and devices to pods by the policies of the kubelet's configuration: it was
   /// found and not named, and evictd cannot do what it says. Absent: admission goes by it.
   std::optional<std::string> no_allocation{};
+  bool state_is_silent = false;    ///< the disk of stateDirectory did not answer (app/state_directory.hpp)
   std::vector<std::string> found;  ///< on the machine, for what the documents leave open: a line each
   Guesses guesses{};               ///< what of it was not there yet
 };

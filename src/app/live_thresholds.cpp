@@ -15,6 +15,7 @@
 #include "agent/node_reports.hpp"
 #include "agent/recorder.hpp"
 #include "agent/threshold_request.hpp"
+#include "app/admission.hpp"
 #include "app/check_parts.hpp"
 #include "app/last_runtime.hpp"
 #include "app/place_watch.hpp"
@@ -87,11 +88,12 @@ void keep_what_is_told(const ConfigurationFiles& files, const Configuration& con
 }
 
 /// What is not good is refused as a whole: evictd could not start with it. `drop_ins`: the directory that is watched,
-/// and into which changes are saved.
-Result<Configuration> load_and_check(const ConfigurationFiles& files, const std::string& drop_ins) {
+/// and into which changes are saved. `allocates`: false where evictd runs without what stateDirectory says of pods.
+Result<Configuration> load_and_check(const ConfigurationFiles& files, const std::string& drop_ins, bool allocates) {
   auto loaded = load_configuration(files, {}, Patience::AsItTakes, drop_ins);
   if (!loaded) return loaded;
   if (const auto checked = check_parts(*loaded); !checked) return std::unexpected(checked.error());
+  if (!allocates) leave_out_allocation(*loaded);
   keep_what_is_told(files, *loaded);
   return loaded;
 }
@@ -116,6 +118,7 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Options& opt
     : reactor_{reactor},
       files_{options.files},
       drop_ins_{options.configuration.agent.thresholds.drop_ins},
+      allocates_{!options.configuration.state_is_silent},
       started_with_{options.configuration.written, options.configuration.kubelet},
       written_{started_with_},
       kubelet_sources_{options.configuration.kubelet_sources},
@@ -126,7 +129,7 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Options& opt
       control_{{.reactor = reactor, .drop_ins = worker_.get_executor(), .state_file = state_worker_.get_executor()},
                std::move(start),
                control_options(options.configuration.written,
-                               options.dry_run ? "" : config::state_files(options.configuration.written).thresholds,
+                               options.dry_run ? "" : config::state_files(options.configuration.agent).thresholds,
                                watermarks_),
                parts.live,
                *this} {
@@ -208,7 +211,10 @@ void LiveThresholds::files_changed() {
   if (std::exchange(reading_, true)) return;
   async::offload(
       reactor_, worker_.get_executor(), alive_,
-      [files = files_, drop_ins = drop_ins_] { return load_and_check(files, drop_ins); }, longest_reading,
+      [files = files_, drop_ins = drop_ins_, allocates = allocates_] {
+        return load_and_check(files, drop_ins, allocates);
+      },
+      longest_reading,
       [this](const std::optional<Result<Configuration>>& configuration) {
         if (configuration) return read(*configuration);
         control_.refuse_files(

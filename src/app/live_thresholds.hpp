@@ -95,6 +95,7 @@ class LiveThresholds final : public api::ThresholdHandler, private agent::Thresh
   boost::asio::any_io_executor reactor_;
   const ConfigurationFiles& files_;
   const std::string drop_ins_;  // thresholds.dropIns of the start: another one takes a restart
+  const bool allocates_;        // it is known what pods were given
   const WrittenSettings started_with_;
   WrittenSettings written_;  // as the files had it last
   kubelet::Configuration kubelet_sources_;

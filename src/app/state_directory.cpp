@@ -9,6 +9,7 @@
 
 #include "app/admission.hpp"
 #include "async/deadline_thread.hpp"
+#include "config/agent_configuration.hpp"
 #include "os/atomic_file.hpp"
 #include "os/log.hpp"
 
@@ -21,20 +22,18 @@ namespace {
 /// A disk that works is through in milliseconds; a very busy one gets a few seconds, for what is lost otherwise.
 constexpr auto patience_with_state = 5s;
 
-void read_whole(const fs::path& path) {
-  std::array<char, 65536> block;
-  for (std::ifstream file{path, std::ios::binary}; file.read(block.data(), block.size());) {
+/// Whether the disk reads and writes: the beginning of what a start reads, and a file that is made and is there. What
+/// fails is told by whoever needs it.
+bool try_out(const config::StateFiles& files) {
+  for (const fs::path path : {files.thresholds, files.allocations, files.events + "/numbers"}) {
+    std::error_code error;
+    std::array<char, 4096> block;
+    if (fs::symlink_status(path, error).type() == fs::file_type::regular)
+      std::ifstream{path, std::ios::binary}.read(block.data(), block.size());
   }
-}
-
-/// Does what a start does with the directory: reads all files, makes one and waits until it is written. What fails is
-/// told by whoever needs it.
-bool try_out(const fs::path& directory) {
-  std::error_code error;
-  for (fs::recursive_directory_iterator entry{directory, error}, end; !error && entry != end; entry.increment(error))
-    if (entry->is_regular_file(error)) read_whole(entry->path());
-  const auto probe = directory / "probe";
-  if (os::write_atomically(probe, "")) fs::remove(probe, error);
+  const auto probe = fs::path{files.thresholds}.replace_filename("probe");
+  std::error_code ignored;
+  if (os::write_atomically(probe, "")) fs::remove(probe, ignored);
   return true;
 }
 
@@ -43,11 +42,13 @@ bool try_out(const fs::path& directory) {
 void leave_out_silent_state(Configuration& configuration) {
   auto& directory = configuration.agent.state_directory;
   if (directory.empty()) return;
-  if (async::within("reading stateDirectory", patience_with_state, [directory] { return try_out(directory); })) return;
+  const auto files = config::state_files(configuration.agent);
+  if (async::within("trying stateDirectory out", patience_with_state, [files] { return try_out(files); })) return;
   os::log_warning(
       "stateDirectory: {}: the disk does not answer: evictd goes on without it until it is restarted; events are kept "
       "in memory only, and no pod is given CPUs, memory or devices, since what others were given is not known",
       directory);
+  configuration.state_is_silent = true;
   directory.clear();
   leave_out_allocation(configuration);
 }

@@ -73,7 +73,7 @@ struct WakeReason {
 /// Adds it, or makes it one with the reason of the same source and detail.
 void add_reason(std::vector<WakeReason>& reasons, WakeReason reason);
 
-/// All reasons since the last pass, as one: passes coalesce however often sources speak.
+/// All reasons since the last pass, as one: passes coalesce however often sources fire.
 struct Wake {
   Instant time;                     ///< the earliest reason's
   std::vector<WakeReason> reasons;  ///< in the order they came; never empty; one for each source and detail

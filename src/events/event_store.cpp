@@ -132,6 +132,7 @@ EventStore::EventStore(EarlierEvents earlier, std::shared_ptr<StoreWriter> write
       handover_(std::make_shared<Handover>(std::move(reactor), writer_, earlier_.last, earlier_.reserved)) {}
 
 EventStore::~EventStore() {
+  writer_->forget_log();  // it may be gone
   handover_->hand_over();
   if (!writer_->finish(handover_->last()))
     os::log_warning("stateDirectory: the disk does not answer; the events' last number is not written down");

@@ -16,10 +16,10 @@ class StoreWriter;
 ///
 /// A thread of its own writes them; the reactor only hands them over, after the handler that told of them, and never
 /// waits. Where the disk does not keep up or takes nothing, events are lost on it, which is logged once and shows as a
-/// gap after a restart; one that does not answer is told of after 5 s. Numbers are reserved in blocks before they are
-/// given, so none is given twice even after SIGKILL or a power failure: the evictd that starts then goes on beyond the
-/// block, unless the last number was rescued. Where that takes longer than 5 s and none is left, they are given all the
-/// same. An orderly end leaves the exact number.
+/// gap after a restart; one that has not answered for 5 s is told of with the next event. Numbers are reserved in
+/// blocks before they are given, so none is given twice even after SIGKILL or a power failure: the evictd that starts
+/// then goes on beyond the block, unless the last number was rescued. Where that takes longer than 5 s and none is
+/// left, they are given all the same. An orderly end leaves the exact number.
 class EventStore {
  public:
   /// Numbers reserved at a time; the next ones when half are used.

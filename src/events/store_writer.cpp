@@ -62,16 +62,17 @@ void StoreWriter::look() {
   const bool holds_back = log_ != nullptr && log_->last_number() > log_->reserved() && reserved_ < wanted_;
   if (finishing_ || (queue_.empty() && !holds_back)) return;
   const auto since = working_since_.value_or(now);
+  const auto give_up_reserving = wanted_since_ + parts_.patience;
   const auto waiting = queue_.size();
   lock.unlock();
   const bool hangs = now >= since + parts_.patience;
   if (hangs && waiting > 0) tell_hanging(since, waiting);
-  if (holds_back && now >= wanted_since_ + parts_.patience) {
+  if (holds_back && now >= give_up_reserving) {
     os::log_warning(
         "stateDirectory: the disk does not answer; should evictd be killed, numbers of events may be given twice");
     log_->reserve(std::numeric_limits<std::uint64_t>::max());
   } else if (holds_back) {
-    look_later(wanted_since_ + parts_.patience);
+    look_later(give_up_reserving);
   } else if (!hangs && now >= since + slow) {
     look_later(since + parts_.patience);
   }
@@ -175,6 +176,7 @@ void StoreWriter::tell_lost(const std::string& error) {
 void StoreWriter::tell_reserved(std::uint64_t end) {
   const std::lock_guard lock(mutex_);
   reserved_ = end;
+  wanted_since_ = Clock::now();  // a disk that is slow answers
   if (abandoned_) return;
   asio::post(parts_.reactor, [weak = weak_from_this(), end] {
     if (const auto self = weak.lock(); self && self->log_ != nullptr) self->log_->reserve(end);

@@ -47,6 +47,8 @@ class StoreWriter : public std::enable_shared_from_this<StoreWriter> {
   /// The log is given the numbers that are reserved, on the reactor; all there are where that cannot be written down,
   /// for evictd goes on without. It may only be destroyed while its reactor does not run any more.
   void reserve_for(EventLog& log) { log_ = &log; }
+  /// The log is not touched any more.
+  void forget_log() { log_ = nullptr; }
   /// Nothing comes any more; `last` was the last number. False: the disk has not taken it within 5 s, and the thread is
   /// left to itself.
   [[nodiscard]] bool finish(std::uint64_t last);
@@ -77,7 +79,6 @@ class StoreWriter : public std::enable_shared_from_this<StoreWriter> {
 
   // Of the reactor.
   EventLog* log_ = nullptr;
-  Clock::time_point wanted_since_{};                    // the first numbers that are not reserved
   std::optional<boost::asio::steady_timer> next_look_;  // as long as one is due
   std::optional<Clock::time_point> hanging_since_;      // what was told last
   std::optional<Clock::time_point> hanging_told_;
@@ -91,7 +92,8 @@ class StoreWriter : public std::enable_shared_from_this<StoreWriter> {
   std::vector<EventPtr> queue_;
   std::optional<Clock::time_point> working_since_;  // on what it took last; absent: it waits for more
   std::uint64_t wanted_;
-  std::uint64_t reserved_;  // of which the reactor may have yet to hear
+  Clock::time_point wanted_since_{};  // numbers beyond reserved_, or since some of them were reserved last
+  std::uint64_t reserved_;            // of which the reactor may have yet to hear
   std::uint64_t last_ = 0;
   bool finishing_ = false;
   bool finished_ = false;

@@ -15,7 +15,7 @@ namespace evictd::wake {
 
 /// memory.events or memory.events.local of a cgroup, read whenever the kernel says that it changed.
 ///
-/// The kernel speaks at most once in 10 to 20 ms a file, and always after the last change: its notices are never
+/// The kernel notifies at most once in 10 to 20 ms a file, and always after the last change: its notices are never
 /// counted, the counters are compared.
 class MemoryCountersFile {
  public:

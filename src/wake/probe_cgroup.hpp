@@ -14,7 +14,7 @@
 
 namespace evictd::wake {
 
-/// A cgroup of evictd's own, of which the kernel can be made to speak at will: outside of the pods' cgroup, so that
+/// A cgroup of evictd's own, of which the kernel can be made to notify at will: outside of the pods' cgroup, so that
 /// nobody takes it for a pod, and empty but for a moment. cgroup v1: a threshold on its usage, as those of
 /// MemcgThreshold. v2, which has none: memory.high and the count of it in memory.events, as MemoryEvents reads it.
 class ProbeCgroup {

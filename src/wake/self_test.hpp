@@ -25,7 +25,7 @@ class SelfTest final : public Source, private ProbeCgroup::Listener {
   struct Options {
     std::string path;         ///< of the cgroup: it is made, and removed at the end
     core::Duration interval;  ///< from the end of one test to the next
-    /// From the child's end. The kernel speaks at once; what is late is the loop.
+    /// From the child's end. The kernel notifies at once; what is late is the loop.
     core::Duration patience = std::chrono::seconds(1);
   };
 

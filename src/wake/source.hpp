@@ -70,7 +70,7 @@ struct SourceStatus {
   std::uint64_t spurious = 0;          ///< what it told of that a reading did not find
 };
 
-/// Something that wakes a pass. It owns its descriptors, lives on the reactor and speaks through a Notifier; destroying
+/// Something that wakes a pass. It owns its descriptors, lives on the reactor and wakes through a Notifier; destroying
 /// it closes everything. A new source is one file in this folder and one line where the sources are put together.
 class Source {
  public:

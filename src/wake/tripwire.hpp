@@ -18,7 +18,7 @@ namespace evictd::wake {
 
 /// Bytes by which a tripwire stands above the usage at which the first hard memory threshold is met: what the kernel's
 /// counters may be off (64 pages a processor, MEMCG_CHARGE_BATCH), and how far a fence may be off before it is moved.
-/// So when it speaks the threshold is met, or what the pods grew by is in part nothing that the node counts.
+/// So when it fires the threshold is met, or what the pods grew by is in part nothing that the node counts.
 [[nodiscard]] std::int64_t tripwire_margin();
 
 /// Has the kernel wake evictd on cgroup v2 when the pods cross the first hard memory threshold: memory.high of their

@@ -15,7 +15,7 @@ bool TripwireRule::tripped(core::Instant now) {
   return true;
 }
 
-/// The pods' counter has what a node's does not: page tables, stacks, slab (the root of cgroup v2). So it may speak
+/// The pods' counter has what a node's does not: page tables, stacks, slab (the root of cgroup v2). So it may fire
 /// early, by a part of what they grew by; and then it is set anew, unless less than half of the way was gone. Where a
 /// shortage passes without anybody's end, what is held to no end would be held again and again.
 void TripwireRule::passed(const Seen& seen, core::Instant now) {

@@ -74,7 +74,7 @@ class Notifier {
 
   /// What was armed in the kernel was armed anew, for another level or after it was lost.
   void rearmed() { ++rearms_; }
-  /// The registration was lost, or had stopped speaking, and was made anew. Reported each time.
+  /// The registration was lost, or had stopped reporting, and was made anew. Reported each time.
   void re_registered(std::string_view why);
   /// It should have fired, and did not.
   void missed() { ++missed_; }

@@ -95,7 +95,9 @@ TEST_SUITE("hostile") {
     const ServedDisk disk;
     const auto state = disk.file("state/allocations.json", "{}").parent_path();
     const Stopped hung{disk.server()};
-    FaultScene scene{{.sections = fmt::format("stateDirectory: {}\n", state.native())}};
+    testbed::Agent::Options options;
+    options.sections = fmt::format("stateDirectory: {}\n", state.native());
+    FaultScene scene{options};
     expect_hog_goes_soon(scene);
     scene.check_victims();
     scene.agent->process().signal(SIGTERM);

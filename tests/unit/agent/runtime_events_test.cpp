@@ -28,7 +28,7 @@ struct Scene final : private RuntimeEventListener, private cri::PresenceListener
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
 
-  void on_runtime_event() override { ++events; }
+  void on_runtime_event() override { ++told; }
   void presence_changed(const cri::Presence& presence) override {
     ++changes;
     if (presence.present) events.appeared(name.value_or(presence.detail));
@@ -49,7 +49,7 @@ struct Scene final : private RuntimeEventListener, private cri::PresenceListener
   cri::Client client{reactor.get_executor(), runtime.endpoint(), test::patience};
   RuntimeEvents events;
   std::optional<std::string> name;  // in place of the runtime's own
-  int events = 0;
+  int told = 0;
   int changes = 0;
 };
 
@@ -59,10 +59,10 @@ TEST_CASE("every event is told") {
   Scene scene;
   scene.start();
   scene.runtime.tell();
-  REQUIRE(scene.until([&] { return scene.events == 1; }));
+  REQUIRE(scene.until([&] { return scene.told == 1; }));
   CHECK(scene.events.heard());
   scene.runtime.tell(2);
-  CHECK(scene.until([&] { return scene.events == 3; }));
+  CHECK(scene.until([&] { return scene.told == 3; }));
 }
 
 TEST_CASE("a runtime that says nothing counts as heard after a while, and what was before that is asked for") {
@@ -70,7 +70,7 @@ TEST_CASE("a runtime that says nothing counts as heard after a while, and what w
   scene.start();
   CHECK_FALSE(scene.events.heard());
   CHECK(scene.until([&] { return scene.events.heard(); }));
-  CHECK(scene.events == 1);
+  CHECK(scene.told == 1);
 }
 
 TEST_CASE("a runtime that has no events is asked once each time that it appears") {
@@ -95,15 +95,15 @@ TEST_CASE("a stream that breaks has pods listed, and is opened anew") {
   Scene scene;
   scene.start();
   scene.runtime.tell();
-  REQUIRE(scene.until([&] { return scene.events == 1; }));
+  REQUIRE(scene.until([&] { return scene.told == 1; }));
   SUBCASE("by an error") { scene.runtime.end_streams(unavailable); }
   SUBCASE("in order") { scene.runtime.end_streams(0); }
   SUBCASE("by bytes that are no event") { scene.runtime.tell_garbage(); }
-  REQUIRE(scene.until([&] { return scene.events == 2; }));
+  REQUIRE(scene.until([&] { return scene.told == 2; }));
   CHECK_FALSE(scene.events.heard());
   REQUIRE(scene.until([&] { return scene.streams() == 2 && scene.runtime.listeners() == 1; }));
   scene.runtime.tell();
-  CHECK(scene.until([&] { return scene.events == 3; }));
+  CHECK(scene.until([&] { return scene.told == 3; }));
   CHECK(scene.events.heard());
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("a stream that breaks again and again is tried less and less often") {
   const auto begin = std::chrono::steady_clock::now();
   REQUIRE(scene.until([&] { return scene.streams() == 4; }));
   CHECK(std::chrono::steady_clock::now() - begin >= 600ms);  // 100, 200 and 400 ms between them
-  CHECK(scene.events == 0);
+  CHECK(scene.told == 0);
 }
 
 TEST_CASE("after a restart the runtime is listened to at once") {
@@ -124,9 +124,9 @@ TEST_CASE("after a restart the runtime is listened to at once") {
   REQUIRE(scene.until([&] { return scene.changes == 2; }));
   scene.runtime.start();
   REQUIRE(scene.until([&] { return scene.runtime.listeners() == 1; }));
-  const auto before = scene.events;
+  const auto before = scene.told;
   scene.runtime.tell();
-  CHECK(scene.until([&] { return scene.events > before; }));
+  CHECK(scene.until([&] { return scene.told > before; }));
 }
 
 TEST_CASE("a stream that is not believed any more is opened anew") {

@@ -197,12 +197,13 @@ TEST_CASE("a disk that does not answer is told of once, with what is lost, by th
     scene.take_one();
     return !lines.lines().empty();
   }));
+  const auto lost = scene.writer->lost();
   for (int i = 0; i < 3; ++i) scene.take_one();
   REQUIRE(lines.lines().size() == 1);
   const auto line = lines.lines().front();
   CHECK(line.starts_with("stateDirectory: the disk does not answer; "));
-  CHECK(line.ends_with(fmt::format(" for it, and {} events are not kept over a restart", scene.writer->lost())));
-  CHECK(scene.writer->lost() >= 2);
+  CHECK(line.ends_with(fmt::format(" for it, and {} events are not kept over a restart", lost)));
+  CHECK(lost >= 2);
   CHECK(scene.log.reserved() == 10);  // nothing was wanted
 }
 
@@ -222,6 +223,26 @@ TEST_CASE("subscribers are told of what has a number that a disk that does not a
   REQUIRE(lines.lines().size() == 2);
   CHECK(lines.lines().back() ==
         "stateDirectory: the disk does not answer; should evictd be killed, numbers of events may be given twice");
+}
+
+TEST_CASE("a log that is forgotten, since it may be gone, is not touched any more") {
+  HangingScene scene;
+  v1::Event event;
+  event.set_kind(v1::Event::RECOVERED);
+  scene.log.append(std::move(event));
+  scene.take_one(100);
+  SUBCASE("it is not") {
+    CHECK(test::run_until(scene.reactor, [&] {
+      scene.take_one(100);
+      return scene.log.reserved() > 10;
+    }));
+  }
+  SUBCASE("it is") {
+    scene.writer->forget_log();
+    std::this_thread::sleep_for(std::chrono::milliseconds{60});
+    scene.take_one(100);
+    CHECK(scene.log.reserved() == 10);
+  }
 }
 
 TEST_CASE("numbers that are reserved, of which a busy reactor has not heard yet, are no more than those") {

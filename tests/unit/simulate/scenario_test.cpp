@@ -214,7 +214,7 @@ TEST_CASE("an error about a pod names it") {
         "s.yaml:9: steps[1].remove[0]: \"a\" may be default/a or x/a: write the namespace too");
   const std::string c = "add: [{metadata: {name: c}, spec: {containers: [{name: m}]}}]";
   CHECK(step_error("at: 1s\n  " + c + "\n- at: 2s\n  " + c) ==
-        "s.yaml:9: steps[1].add: default/c is on the node already: remove it first");
+        "s.yaml:8: steps[1].add: default/c is on the node already: remove it first");
   CHECK(step_error("at: 1s\n  " + c + "\n- at: 2s\n  remove: [c]\n  " + c) == "no error");
   CHECK(step_error("at: 1s\n  add: [{metadata: {name: c}}]") == "s.yaml:6: steps[0].add[0]: spec is missing");
   CHECK(error("pods:\n- {metadata: {name: a}, spec: {containers: [{name: m}]}}\n- {metadata: {name: a}, spec: "

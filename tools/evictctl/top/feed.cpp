@@ -123,6 +123,7 @@ asio::awaitable<void> Feed::follow(std::shared_ptr<const Client> client) {
 void Feed::lose(const Error& error) {
   if (stream_ != nullptr) stream_->TryCancel();
   client_.reset();
+  state_.events_error.clear();
   if (state_.trouble.empty()) state_.trouble_since = std::chrono::system_clock::now();
   state_.trouble = error.message;
 }
