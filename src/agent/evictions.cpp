@@ -331,7 +331,9 @@ void Evictions::go_on() {
 void Evictions::pods_changed(const core::PodList& /*pods*/) {
   for (const auto& record : std::exchange(untold_, {})) {
     report_to_cluster(record);
-    if (parts_.cluster != nullptr && is_listed_anew(record)) parts_.cluster->returned(record.pod->uid);
+    const auto pod = parts_.pods.find(record.pod->uid);
+    if (parts_.cluster != nullptr && pod != nullptr && runs_again(record, *pod))
+      parts_.cluster->returned(record.pod->uid);
   }
 }
 
@@ -342,7 +344,7 @@ std::vector<core::Releasing> Evictions::releasing() const {
     // Of one that is gone the processes in its cgroup were started again.
     const auto held = record.gone ? std::optional<std::int64_t>{0} : parts_.usage.coming_back(*record.runtime);
     if (!held) return;
-    const auto unmounted = awaits_unmount(record) ? parts_.usage.held_by_tmpfs(uid) : 0;
+    const auto unmounted = !record.settled && awaits_unmount(record) ? parts_.usage.held_by_tmpfs(uid) : 0;
     const auto tasks = record.gone ? std::optional<std::int64_t>{0} : parts_.usage.task_count(uid);
     result.push_back({uid, std::max(*held, unmounted), tasks, record.killed});
   };

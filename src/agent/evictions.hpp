@@ -135,7 +135,7 @@ class Evictions final : public PodListener {
   boost::asio::awaitable<void> see_whether_kubelet_runs();
   [[nodiscard]] bool awaits_unmount(const evict::EvictionRecord& record) const;
   boost::asio::awaitable<void> wait_for_unmount(const evict::EvictionRecord& record, core::Instant give_up);
-  /// Whether the runtime lists it with a container that was not killed.
+  /// Whether the runtime lists it with a container that was not killed when the pod was.
   [[nodiscard]] bool is_listed_anew(const evict::EvictionRecord& record) const;
   void report_to_cluster(const evict::EvictionRecord& record) const;
 

@@ -67,7 +67,7 @@ bool Evictions::awaits_unmount(const evict::EvictionRecord& record) const {
 
 bool Evictions::is_listed_anew(const evict::EvictionRecord& record) const {
   const auto pod = parts_.pods.find(record.pod->uid);
-  return pod != nullptr && runs_again(record, *pod);
+  return record.killed && pod != nullptr && runs_again(record, *pod);
 }
 
 asio::awaitable<void> Evictions::wait_for_unmount(const evict::EvictionRecord& record, core::Instant give_up) {

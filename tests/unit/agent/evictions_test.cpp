@@ -481,6 +481,13 @@ TEST_CASE("what was measured on a disk of a pod that went for memory is waited f
   CHECK(scene.told_that_a_went());
 }
 
+/// The pod a, which runs one container with this id.
+pods::RuntimePodPtr running_with(const std::string& container) {
+  auto runs = *runtime_pod(pod("a"));
+  runs.containers.front().id = container;
+  return std::make_shared<const pods::RuntimePod>(std::move(runs));
+}
+
 TEST_CASE("where a kubelet unmounts it, what lies in an emptyDir in memory is coming back, but not for ever") {
   Scene scene;
   scene.usage.in_tmpfs["a"] = 400_MiB;
@@ -504,6 +511,12 @@ TEST_CASE("where a kubelet unmounts it, what lies in an emptyDir in memory is co
     scene.clock.advance(1s);
     CHECK(scene.told_that_a_went());
     CHECK(scene.evictions.releasing().front().bytes == 0);
+  }
+  SUBCASE("unless the kubelet runs the pod again, which keeps it") {
+    scene.pods.pods["a"] = running_with("c-again");
+    CHECK(scene.evictions.releasing().front().bytes == 0);
+    scene.clock.advance(200ms);
+    CHECK(scene.told_that_a_went());
   }
 }
 
@@ -675,13 +688,6 @@ state::v1::AgentState left_by_ended(core::Instant now, bool went = true) {
   evicted.set_until_ns((now + 240s).time_since_epoch().count());
   left.clear_evictions();
   return left;
-}
-
-/// The pod a, which runs one container with this id.
-pods::RuntimePodPtr running_with(const std::string& container) {
-  auto runs = *runtime_pod(pod("a"));
-  runs.containers.front().id = container;
-  return std::make_shared<const pods::RuntimePod>(std::move(runs));
 }
 
 }  // namespace

@@ -264,6 +264,19 @@ TEST_CASE("a dead pod does not run again where the runtime still lists the conta
   CHECK(tracked.loop.cluster.status().waiting == 1);
 }
 
+TEST_CASE("a pod with processes that outlived the kill runs, as the runtime says") {
+  Tracked tracked{{"p"}};
+  tracked.loop.tree.add("cgroup/memory/kubepods", dir("podp", {file("cgroup.procs", "77\n")}));
+  tracked.loop.tree.add("proc", dir("77", {file("oom_score_adj", "1000\n")}));
+  tracked.start();
+  tracked.evict("p");
+  tracked.loop.stopper.report("p", FakeStopper::killed());
+  tracked.loop.stopper.report("p", FakeStopper::ended(true));
+  tracked.loop.clock.advance(1s);
+  tracked.list();
+  CHECK_FALSE(tracked.loop.records.has_ended("p"));
+}
+
 TEST_CASE("a pod that no list names is known by its cgroup, and by the list as soon as it is on it") {
   Tracked tracked{{"p"}};
   tracked.start();

@@ -194,7 +194,7 @@ TEST_CASE("a disk that does not answer is told of once, with what is lost, by th
   const fixture::CapturedLog lines;
   HangingScene scene;
   REQUIRE(test::run_until(scene.reactor, [&] {
-    scene.take_one();
+    if (lines.lines().empty()) scene.take_one();
     return !lines.lines().empty();
   }));
   const auto lost = scene.writer->lost();
