@@ -39,8 +39,8 @@ std::string Crowd::cgroup(const std::string& name) const {
 }
 
 std::array<fs::path, 2> Crowd::container(const std::string& name) const {
-  const auto main = cgroup(name) + "/main";
-  return {testbed_.node().memory_directory(main), testbed_.node().pids_directory(main)};
+  const auto own = cgroup(name) + '/' + name;
+  return {testbed_.node().memory_directory(own), testbed_.node().pids_directory(own)};
 }
 
 void Crowd::start(const std::vector<std::string>& names, const std::string& arguments) {

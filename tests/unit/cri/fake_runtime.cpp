@@ -480,8 +480,8 @@ void FakeRuntime::put_pod(const std::string& uid, const std::string& cgroup) {
   container.mutable_metadata()->set_name("main");
   container.set_state(runtime::v1::CONTAINER_RUNNING);
   put(std::move(container), fmt::format(R"({{"pid":0,"config":{{"linux":{{"resources":{{"oom_score_adj":1000}}}}}},)"
-                                        R"("runtimeSpec":{{"linux":{{"cgroupsPath":"{}/main"}}}}}})",
-                                        cgroup));
+                                        R"("runtimeSpec":{{"linux":{{"cgroupsPath":"{}/{}"}}}}}})",
+                                        cgroup, uid));
 }
 
 void FakeRuntime::mount_image(const std::string& container_id, const std::string& image) {

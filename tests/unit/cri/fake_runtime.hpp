@@ -32,7 +32,7 @@ class FakeRuntime {
   void put(runtime::v1::PodSandbox sandbox, std::string info);
   void put(runtime::v1::Container container, std::string info);
   /// A pod of the namespace "default" that runs, with its uid for a name and for all ids: its sandbox, and a container
-  /// "main" whose cgroup is CGROUP/main.
+  /// "main" whose cgroup is CGROUP/UID, by its id, as runtimes name it.
   void put_pod(const std::string& uid, const std::string& cgroup);
   /// What the container's status says that it has mounted as an image volume.
   void mount_image(const std::string& container_id, const std::string& image);
