@@ -13,6 +13,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <utility>
@@ -47,8 +48,10 @@ constexpr std::size_t largest_file = std::size_t{1} << 20;
 
 Result<std::string> read_file(const std::string& path) {
   const auto failed = [&](int code) { return fail(fmt::format("{}: cannot be read: {}", path, os::reason(code))); };
-  // Who opens a FIFO waits for its writer otherwise.
-  os::FileDescriptor opened{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  // Who opens a FIFO waits for its writer.
+  struct stat found{};
+  if (::stat(path.c_str(), &found) == 0 && S_ISFIFO(found.st_mode)) return failed(ESPIPE);
+  os::FileDescriptor opened{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (!opened) return failed(errno);
   std::string buffer(largest_file, '\0');
   const auto text = os::KeptFile(std::move(opened), path).read(buffer);

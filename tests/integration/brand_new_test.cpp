@@ -30,7 +30,7 @@ constexpr std::int64_t mebi = 1 << 20;
 
 /// A process in a pod's container, by cgroups of the kubelet's names, of which no runtime knows.
 testbed::Process run_unlisted(const testbed::NodeCgroup& node, std::string_view uid, const std::string& load) {
-  const auto container = node.pod_cgroup(QosClass::BestEffort, uid) + '/' + uid;
+  const auto container = node.pod_cgroup(QosClass::BestEffort, uid) + '/' + std::string(uid);
   const auto directory = node.memory_directory(container);
   std::filesystem::create_directories(directory);
   // On v2 each level hands the controllers down.
