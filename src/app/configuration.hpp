@@ -35,8 +35,9 @@ struct ConfigurationFiles {
 struct Configuration {
   /// Without an "auto", but for that of admission.enforce, which is looked into again and again.
   config::AgentConfiguration agent;
-  config::AgentConfiguration written;    ///< the same as its file has it, with each "auto"
-  config::KubeletConfiguration kubelet;  ///< the values of `kubelet_sources`, but for what `no_allocation` left out
+  config::AgentConfiguration written;  ///< the same as its file has it, with each "auto"
+  /// The values of `kubelet_sources`, but for what was left out because of `no_allocation` or `state_is_silent`.
+  config::KubeletConfiguration kubelet;
   std::vector<config::ThresholdDropIn> threshold_drop_ins;
   core::EvictionPolicy policy;                ///< of the kubelet's configuration with the drop-ins on top
   std::optional<std::string> agent_file;      ///< absent: defaults
